@@ -1,0 +1,147 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/step.hpp"
+
+namespace cpverify {
+
+/// What a buffer is for, which decides who fills it.
+enum class BufferRole : std::uint8_t {
+  input,      ///< The runner uploads a slice of the step's q, k or v.
+  metadata,   ///< The runner uploads Buffer::values.
+  workspace,  ///< Fresh: nobody may read a byte before an operation has written it.
+  output,     ///< Fresh; downloaded after the step and judged.
+  kv_pool,    ///< Persistent over steps; the runner owns it.
+};
+
+enum class TensorKind : std::uint8_t { q, k, v };
+
+/// Heads [first, first + count) of a tensor.
+struct HeadRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// An input buffer's content: the flattened new tokens of the step, then pad rows.
+struct InputSlice {
+  TensorKind tensor = TensorKind::q;
+  HeadRange heads;
+};
+
+enum class OutputKind : std::uint8_t { attention, lse };
+
+/// What the rows of an output buffer are said to be.
+struct OutputClaim {
+  OutputKind kind = OutputKind::attention;
+  HeadRange heads;  ///< Query heads.
+  /// Flattened step token of each row, -1 for a pad row. A pad row of attention is all zero bytes,
+  /// one of lse is -inf.
+  std::vector<std::int64_t> row_tokens;
+};
+
+/// A dense array of one rank.
+struct Buffer {
+  std::string name;  ///< Unique within the rank; the field's word, see docs/plan.md.
+  BufferRole role = BufferRole::workspace;
+  DType dtype = DType::u8;
+  std::vector<std::int64_t> shape;    ///< Fastest dimension last.
+  std::vector<std::int64_t> values;   ///< Role metadata: row-major, one per element.
+  std::optional<InputSlice> input;    ///< Role input.
+  std::optional<OutputClaim> output;  ///< Role output.
+
+  [[nodiscard]] std::int64_t size_elems() const noexcept {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) count *= extent;
+    return count;
+  }
+};
+
+/// A place inside a buffer of the same rank.
+struct BufferRef {
+  BufferId buffer;
+  std::int64_t offset_elems = 0;
+};
+
+/// A kernel parameter: a device pointer, .u32/.s32, .u64/.s64 or .f32.
+using KernelArgument = std::variant<BufferRef, std::int32_t, std::int64_t, float>;
+
+struct Launch {
+  std::string module;  ///< Kernel file without extension, e.g. "attention_mma".
+  std::string entry;   ///< extern "C" name in it, e.g. "attention_mma_bf16_d64".
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t shared_bytes = 0;  ///< Dynamic shared memory.
+  std::vector<KernelArgument> arguments;
+};
+
+enum class CollectiveKind : std::uint8_t { all_gather };
+
+/// `count` elements per rank, as in ncclAllGather.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  std::uint32_t group = 0;  ///< Index into Plan::groups.
+  BufferRef send;
+  BufferRef recv;
+  std::int64_t count = 0;
+  DType dtype = DType::u8;
+  std::string meaning;  ///< What is carried; equal on all ranks, e.g. "kv rows of step 3".
+};
+
+/// cuMemsetD32Async: `count` 32-bit words of `pattern`.
+struct Fill {
+  BufferRef target;
+  std::int64_t count = 0;
+  std::uint32_t pattern = 0;
+};
+
+struct Operation {
+  std::string label;  ///< Says what it does, e.g. "attention of the early blocks".
+  std::variant<Launch, Collective, Fill> body;
+};
+
+struct RankPlan {
+  RankId rank;
+  std::uint32_t cp_rank = 0;
+  std::uint32_t tp_rank = 0;
+  HeadRange heads_q;
+  HeadRange heads_kv;
+  std::vector<Buffer> buffers;        ///< Indexed by BufferId.
+  std::vector<Operation> operations;  ///< In stream order; one stream per rank.
+};
+
+struct Group {
+  std::string name;             ///< "cp" of tp rank 0: "cp[tp=0]".
+  std::vector<RankId> members;  ///< In the order of the group's own ranks.
+};
+
+/// What the error bound needs to know of the attention kernel. Source: spec/numerics.md 3.2.
+struct AttentionNumerics {
+  DType p_dtype = DType::f32;   ///< Type that P is cast to before P.V.
+  bool is_tensor_core = false;  ///< Truncating accumulation is allowed: u_acc = 2 * 2^-24.
+  std::int64_t kv_tile = 32;    ///< Keys per online-softmax update.
+};
+
+/// One step on all ranks: pure data, no device touched.
+struct Plan {
+  StrategyKind strategy = StrategyKind::single;
+  std::uint32_t step = 0;
+  bool is_cp_on = false;
+  bool is_bitwise = false;  ///< Promises the bits of strategy single.
+  AttentionNumerics numerics;
+  std::vector<Group> groups;
+  std::vector<RankPlan> ranks;
+};
+
+/// Builds the plan of one step. Needs a scenario whose model and topology are valid together.
+[[nodiscard]] Plan make_plan(const Problem& problem, std::uint32_t step, StrategyKind strategy);
+
+}  // namespace cpverify

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/error.hpp"
+#include "cpverify/ids.hpp"
+
+namespace cpverify {
+
+enum class AttentionKind : std::uint8_t { mha, gqa, mqa };
+
+/// One attention layer. num_heads_q is a multiple of num_heads_kv; query head h reads KV head
+/// h / (num_heads_q / num_heads_kv).
+struct ModelSpec {
+  AttentionKind attention = AttentionKind::gqa;
+  std::uint32_t num_heads_q = 4;
+  std::uint32_t num_heads_kv = 2;
+  std::uint32_t head_dim = 64;
+  DType dtype = DType::bf16;
+  float softmax_scale = 0.125F;  ///< Scale on q.k; default 1/sqrt(head_dim).
+};
+
+/// World = cp * tp ranks; world rank = cp_rank * tp + tp_rank, so a CP group is strided by tp.
+/// Source: spec of SGLang's layout, attention TP innermost.
+struct TopologySpec {
+  std::uint32_t cp = 1;
+  std::uint32_t tp = 1;
+};
+
+/// The paged KV pool of every rank: [num_blocks, block_size, num_heads_kv of the rank, head_dim].
+/// Block 0 is the null block: never handed out, never written.
+struct CacheSpec {
+  std::uint32_t block_size = 16;
+  std::uint32_t num_blocks =
+      0;  ///< 0: just enough for the requests, plus the null block and 4 free ones.
+  std::optional<std::uint64_t> shuffle_seed;  ///< Hand out block ids in a seeded random order.
+};
+
+/// The first `tokens` tokens of a request are those of another request.
+struct SharedPrefix {
+  RequestId request;
+  std::int64_t tokens = 0;
+};
+
+struct RequestSpec {
+  std::string id;
+  std::int64_t cached_prefix = 0;  ///< Tokens whose K/V is in the pool before step 0; not computed.
+  std::optional<SharedPrefix> shared_prefix;
+  std::int64_t prompt = 0;  ///< New prompt tokens, after cached_prefix; includes shared ones.
+  std::int64_t decode = 0;  ///< Tokens generated after the prompt, one per step.
+  std::int64_t arrival_step = 0;
+  SourceLocation where;
+
+  /// All tokens whose K/V this request ever holds.
+  [[nodiscard]] std::int64_t total_tokens() const noexcept {
+    return cached_prefix + prompt + decode;
+  }
+};
+
+struct SchedulerSpec {
+  std::int64_t max_batched_tokens = 0;  ///< Token budget of one step; 0 means no limit.
+};
+
+struct PaddingSpec {
+  std::int64_t token_multiple = 1;  ///< Input rows of a step are padded up to a multiple of this.
+};
+
+/// random: seeded values. count: q = 0, so exp(LSE) is the number of visible keys.
+/// poison: random's values, with NaN in pads, page tails, free pages and fresh buffers.
+enum class DataMode : std::uint8_t { random, count, poison };
+
+struct DataSpec {
+  std::vector<DataMode> modes{DataMode::random, DataMode::count, DataMode::poison};
+  std::uint64_t seed = 0;
+};
+
+enum class StrategyKind : std::uint8_t { single, zigzag };
+
+/// Which attention kernel: automatic takes tensor cores for 16-bit types and FMA for f32.
+enum class AttentionKernel : std::uint8_t { automatic, fma, mma };
+
+/// The judge's checks, in the order in which they are judged.
+enum class Check : std::uint8_t {
+  metadata,     ///< Plan arrays equal the integer oracle.
+  collectives,  ///< All ranks of a group agree on kind, count, dtype, order and meaning.
+  memcheck,     ///< No out-of-bounds, misaligned or use-after-free access.
+  initcheck,    ///< No use of bytes that nobody wrote.
+  kv_pool,      ///< Pool bytes, write set, null block.
+  count,        ///< Mode count: exp(LSE) is the number of visible keys.
+  poison,       ///< Mode poison: outputs bit-equal to mode random.
+  lse,          ///< LSE within its bound.
+  output,       ///< Output within its bound.
+  bitwise,      ///< CP output bit-equal to strategy single.
+  determinism,  ///< A second run gives the same digest.
+};
+
+/// A defect put into the subject on purpose; see docs/scenario.md for the names.
+struct InjectSpec {
+  std::string defect;
+  std::map<std::string, std::int64_t> parameters;
+  SourceLocation where;
+};
+
+/// A finding that must occur. Empty fields match anything; `detail` must be contained in the
+/// finding's detail.
+struct ExpectedFinding {
+  std::optional<Check> check;
+  std::map<std::string, std::string> fields;  ///< Field name of Finding to its text.
+  SourceLocation where;
+};
+
+struct Scenario {
+  std::filesystem::path path;
+  std::string name;  ///< File name without extension unless the file says otherwise.
+  std::string description;
+  ModelSpec model;
+  TopologySpec topology;
+  std::vector<StrategyKind> strategies{StrategyKind::single, StrategyKind::zigzag};
+  AttentionKernel attention_kernel = AttentionKernel::automatic;
+  CacheSpec cache;
+  std::vector<RequestSpec> requests;
+  SchedulerSpec scheduler;
+  PaddingSpec padding;
+  DataSpec data;
+  std::vector<Check> checks;  ///< Sorted; all of them by default.
+  std::optional<InjectSpec> inject;
+  std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
+};
+
+[[nodiscard]] std::string_view name(AttentionKind kind) noexcept;
+[[nodiscard]] std::string_view name(DataMode mode) noexcept;
+[[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
+[[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;
+[[nodiscard]] std::string_view name(Check check) noexcept;
+
+/// Reads a YAML scenario; docs/scenario.md lists every key. Throws InputError with file:line:column
+/// at the first thing that is not a scenario, EnvironmentError never.
+[[nodiscard]] Scenario load_scenario(const std::filesystem::path& path);
+
+/// The same, from text; `path` is used in messages and as the scenario's name only.
+[[nodiscard]] Scenario parse_scenario(const std::string& text, const std::filesystem::path& path);
+
+}  // namespace cpverify

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cpverify/finding.hpp"
+
+namespace cpverify {
+
+enum class Outcome : std::uint8_t { passed, failed, weak, refused, skipped, error };
+
+[[nodiscard]] std::string_view name(Outcome outcome) noexcept;
+
+/// One check of one cell.
+struct CheckResult {
+  Check check = Check::metadata;
+  Outcome outcome = Outcome::skipped;
+  std::string reason;          ///< Why skipped or weak; a short fact when passed.
+  std::uint64_t compared = 0;  ///< Elements, bytes or events compared; 0 never passes.
+  double worst_ratio = 0.0;    ///< lse and output: largest error / bound.
+};
+
+/// One cell: a strategy in a data mode.
+struct CellVerdict {
+  StrategyKind strategy = StrategyKind::single;
+  DataMode mode = DataMode::random;
+  Outcome outcome = Outcome::skipped;
+  std::string digest;  ///< Of every captured byte, 16 hex digits.
+  std::vector<CheckResult> checks;
+  std::vector<Finding> findings;
+};
+
+/// A scenario's verdict. With `expect`, passed means: those findings and no others.
+struct Verdict {
+  std::string scenario;
+  std::string path;
+  Outcome outcome = Outcome::skipped;
+  std::vector<CellVerdict> cells;
+  std::vector<std::string> missing_findings;  ///< Expected, not found.
+  std::vector<Finding> unexpected_findings;   ///< Found, not expected (all, when none is expected).
+  std::string repro;                          ///< The one command that gives this verdict again.
+};
+
+}  // namespace cpverify

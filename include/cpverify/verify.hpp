@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cpverify/scenario.hpp"
+#include "cpverify/verdict.hpp"
+
+namespace cpverify {
+
+enum class LaneKind : std::uint8_t { sim, cuda };
+
+struct VerifyOptions {
+  LaneKind lane = LaneKind::sim;
+  std::optional<std::uint64_t> seed;     ///< Replaces data.seed of the scenario.
+  std::vector<StrategyKind> strategies;  ///< Empty: the scenario's.
+  std::vector<DataMode> modes;           ///< Empty: the scenario's.
+  std::string kernel_directory;          ///< Empty: where the build or install put the PTX.
+};
+
+/// Runs every cell of a scenario and judges it. Same scenario, options and build: same verdict,
+/// same bytes. Throws InputError and EnvironmentError; a defect of the subject is a finding.
+[[nodiscard]] Verdict verify(const Scenario& scenario, const VerifyOptions& options = {});
+
+}  // namespace cpverify

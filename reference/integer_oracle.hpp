@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cpverify/step.hpp"
+
+namespace cpverify::reference {
+
+/// The integers a rank must hold in one step, by the names of the plan's metadata buffers
+/// (docs/plan.md), derived by brute force from the definitions: one token at a time, no closed
+/// forms.
+struct RankIntegers {
+  bool is_cp_on = false;
+  /// Metadata arrays by buffer name, row-major.
+  std::map<std::string, std::vector<std::int64_t>> arrays;
+  /// Shapes of metadata, workspace and output buffers that are fixed by the strategy, by name.
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  /// Flattened step token held by each local row, -1 for pad rows.
+  std::vector<std::int64_t> row_tokens;
+};
+
+/// One entry per world rank.
+[[nodiscard]] std::vector<RankIntegers> expected_integers(const Problem& problem,
+                                                          std::uint32_t step,
+                                                          StrategyKind strategy);
+
+/// Number of keys that a query sees: bottom-right causal over computed + new tokens of its request.
+[[nodiscard]] std::int64_t visible_keys(const StepRow& row, std::int64_t new_token_index);
+
+/// What every pool slot must hold after `step`: the (request, position) last written to it, or none
+/// (never written, or written before step 0 and then cached.. entry present).
+struct SlotOwner {
+  bool is_written = false;
+  RequestId request;
+  std::int64_t position = 0;
+};
+
+/// [num_blocks * block_size], after all steps up to and including `step`.
+[[nodiscard]] std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step);
+
+}  // namespace cpverify::reference

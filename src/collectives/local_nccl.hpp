@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "gpu/nccl_api.hpp"
+
+namespace cpverify::collectives {
+
+/// NCCL for ranks in one process, built from events and copies of a DriverApi.
+///
+/// Calls between ncclGroupStart and ncclGroupEnd are matched at the end, per communicator clique,
+/// in call order. ncclGroupEnd returns invalid_usage, and runs nothing, when a member of a clique
+/// did not call, or when kind, count or type differ over the members; ncclGetLastError says which.
+/// A real NCCL would hang there.
+[[nodiscard]] std::unique_ptr<gpu::NcclApi> make_local_nccl(gpu::DriverApi& driver);
+
+}  // namespace cpverify::collectives

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cpverify/plan.hpp"
+#include "cpverify/step.hpp"
+#include "cpverify/verdict.hpp"
+
+namespace cpverify::report {
+
+struct ConsoleOptions {
+  bool use_color = false;
+};
+
+/// One table per scenario (cells x checks), findings, repro lines; last line
+/// "N passed, N failed, N skipped".
+[[nodiscard]] std::string console_text(const std::vector<Verdict>& verdicts,
+                                       const ConsoleOptions& options);
+
+/// docs/json.md, "cpverify.verdicts", schema_version 1. No clock, host or path of the machine in
+/// it.
+[[nodiscard]] std::string verdicts_json(const std::vector<Verdict>& verdicts);
+
+/// docs/json.md, "cpverify.plan": per step and rank every metadata array of the plan by name.
+[[nodiscard]] std::string plans_json(const Problem& problem, const std::vector<Plan>& plans);
+
+/// The same as aligned tables for a terminal.
+[[nodiscard]] std::string plans_text(const Problem& problem, const std::vector<Plan>& plans);
+
+}  // namespace cpverify::report

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu/driver_api.hpp"
+
+namespace cpverify {
+struct Fault;
+}
+
+namespace cpverify::sim {
+
+struct SimOptions {
+  int device_count = 1;
+  std::uint64_t instruction_budget =
+      1ULL << 36;                         ///< Warp instructions of one launch, then Fault deadlock.
+  std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
+};
+
+/// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.
+class SimDriver : public gpu::DriverApi {
+ public:
+  /// Faults since the last call, in schedule order, one per (kernel, instruction, kind, device).
+  [[nodiscard]] virtual std::vector<Fault> take_faults() = 0;
+};
+
+[[nodiscard]] std::unique_ptr<SimDriver> make_sim_driver(const SimOptions& options);
+
+}  // namespace cpverify::sim
