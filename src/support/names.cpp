@@ -1,0 +1,100 @@
+#include <string_view>
+
+#include "cpverify/scenario.hpp"
+#include "cpverify/verdict.hpp"
+
+namespace cpverify {
+
+std::string_view name(AttentionKind kind) noexcept {
+  switch (kind) {
+    case AttentionKind::mha:
+      return "mha";
+    case AttentionKind::gqa:
+      return "gqa";
+    case AttentionKind::mqa:
+      return "mqa";
+  }
+  return "?";
+}
+
+std::string_view name(DataMode mode) noexcept {
+  switch (mode) {
+    case DataMode::random:
+      return "random";
+    case DataMode::count:
+      return "count";
+    case DataMode::poison:
+      return "poison";
+  }
+  return "?";
+}
+
+std::string_view name(StrategyKind kind) noexcept {
+  switch (kind) {
+    case StrategyKind::single:
+      return "single";
+    case StrategyKind::zigzag:
+      return "zigzag";
+  }
+  return "?";
+}
+
+std::string_view name(AttentionKernel kernel) noexcept {
+  switch (kernel) {
+    case AttentionKernel::automatic:
+      return "auto";
+    case AttentionKernel::fma:
+      return "fma";
+    case AttentionKernel::mma:
+      return "mma";
+  }
+  return "?";
+}
+
+std::string_view name(Check check) noexcept {
+  switch (check) {
+    case Check::metadata:
+      return "metadata";
+    case Check::collectives:
+      return "collectives";
+    case Check::memcheck:
+      return "memcheck";
+    case Check::initcheck:
+      return "initcheck";
+    case Check::kv_pool:
+      return "kv_pool";
+    case Check::count:
+      return "count";
+    case Check::poison:
+      return "poison";
+    case Check::lse:
+      return "lse";
+    case Check::output:
+      return "output";
+    case Check::bitwise:
+      return "bitwise";
+    case Check::determinism:
+      return "determinism";
+  }
+  return "?";
+}
+
+std::string_view name(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::passed:
+      return "PASS";
+    case Outcome::failed:
+      return "FAIL";
+    case Outcome::weak:
+      return "WEAK";
+    case Outcome::refused:
+      return "REFUSED";
+    case Outcome::skipped:
+      return "SKIPPED";
+    case Outcome::error:
+      return "ERROR";
+  }
+  return "?";
+}
+
+}  // namespace cpverify
