@@ -13,11 +13,11 @@ std::map<std::string, std::string> Finding::fields() const {
                                             {"strategy", std::string{name(strategy)}},
                                             {"mode", std::string{name(mode)}},
                                             {"step", fmt::format("{}", step)}};
-  const auto text = [&fields](const char* key, const std::string& value) {
-    if (!value.empty()) fields.emplace(key, value);
+  const auto text = [&fields](const char* field, const std::string& value) {
+    if (!value.empty()) fields.emplace(field, value);
   };
-  const auto number = [&fields](const char* key, const auto& value) {
-    if (value) fields.emplace(key, fmt::format("{}", *value));
+  const auto number = [&fields](const char* field, const auto& value) {
+    if (value) fields.emplace(field, fmt::format("{}", *value));
   };
   if (rank) fields.emplace("rank", fmt::format("{}", rank->value()));
   text("request", request);
