@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cpverify/fault.hpp"
+
+namespace cpverify {
+
+/// An instruction and the warp that executes it.
+struct ExecutionPoint {
+  std::string_view kernel;
+  std::string_view source_file;  ///< Innermost .loc; empty without a line table.
+  std::uint32_t source_line = 0;
+  std::uint32_t ptx_line = 0;
+  std::uint32_t instruction = 0;  ///< Index in the decoded kernel: one number per instruction.
+  std::uint32_t device = 0;
+  std::array<std::uint32_t, 3> cta{};
+  std::array<std::uint32_t, 3> block{};  ///< Threads of the CTA.
+  std::uint32_t warp = 0;                ///< Index in the CTA.
+};
+
+enum class AccessKind : std::uint8_t { read, write, atomic, async_read, async_write };
+
+/// One memory instruction of a warp. Lane i is active when bit i of `lanes` is set.
+struct AccessEvent {
+  AccessKind kind = AccessKind::read;
+  MemorySpace space = MemorySpace::global;
+  std::uint32_t lanes = 0;
+  std::uint32_t size_bytes = 0;              ///< Of each lane's access.
+  std::span<const std::uint64_t> addresses;  ///< [32]; global address, or offset in the space.
+};
+
+/// An access that must not happen, seen by the machine's own tables.
+struct ViolationEvent {
+  FaultKind kind = FaultKind::illegal_instruction;
+  MemorySpace space = MemorySpace::global;
+  std::uint32_t lanes = 0;  ///< Which lanes; at least one.
+  std::uint32_t size_bytes = 0;
+  std::uint64_t address = 0;  ///< First bad byte of the lowest of the lanes.
+  std::uint64_t allocation = 0;
+  std::uint64_t allocation_bytes = 0;
+  std::string_view detail;
+};
+
+enum class BarrierEvent : std::uint8_t { arrive, release };
+
+/// Sees a run. The machine knows no checker: memcheck, initcheck and all later ones are observers.
+/// Calls come in schedule order, from one thread.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  Observer(Observer&&) = delete;
+  Observer& operator=(Observer&&) = delete;
+  virtual ~Observer() = default;
+
+  /// Asked once per launch; on_access is called only when true, since it costs time.
+  [[nodiscard]] virtual bool wants_accesses() const noexcept { return false; }
+  virtual void on_access(const ExecutionPoint& /*point*/, const AccessEvent& /*event*/) noexcept {}
+  virtual void on_violation(const ExecutionPoint& /*point*/,
+                            const ViolationEvent& /*event*/) noexcept {}
+  virtual void on_barrier(const ExecutionPoint& /*point*/, std::uint32_t /*barrier*/,
+                          BarrierEvent /*event*/) noexcept {}
+};
+
+}  // namespace cpverify

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/machine/global_memory.hpp"
+#include "sim/machine/program.hpp"
+
+namespace cpverify::sim {
+
+/// Shared memory of a CTA without and with the opt-in attribute, static and dynamic together.
+inline constexpr std::uint32_t kSharedBytesDefault = 48 * 1024;
+inline constexpr std::uint32_t kSharedBytesMax = 227 * 1024;
+
+struct LaunchRequest {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t shared_bytes = 0;        ///< Dynamic.
+  std::uint32_t shared_bytes_optin = 0;  ///< Value of the opt-in attribute; 0 when never set.
+  /// KernelInfo::parameter_bytes bytes, each parameter at its offset.
+  std::span<const std::byte> parameters;
+  std::uint64_t instruction_budget = 1ULL << 36;  ///< Warp instructions.
+};
+
+enum class LaunchStatus : std::uint8_t {
+  completed,         ///< To the end; uninitialised reads may be among the faults.
+  aborted,           ///< A fault stopped it: the last of the faults.
+  invalid_value,     ///< Nothing ran: grid, block or parameter bytes are wrong.
+  out_of_resources,  ///< Nothing ran: too many threads or too much shared memory.
+};
+
+struct LaunchResult {
+  LaunchStatus status = LaunchStatus::completed;
+  std::string detail;         ///< Why nothing ran.
+  std::vector<Fault> faults;  ///< In schedule order, one per (instruction, kind).
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t thread_instructions = 0;
+};
+
+/// Runs a kernel to its end on the device of its program: CTAs in order, x fastest, warps
+/// round-robin from barrier to barrier. Same memory and request: same bytes, same result.
+/// `observers` see the events of the run, besides memcheck and initcheck, which are always on.
+[[nodiscard]] LaunchResult launch(GlobalMemory& memory, const Kernel& kernel,
+                                  const LaunchRequest& request,
+                                  std::span<Observer* const> observers = {});
+
+}  // namespace cpverify::sim
