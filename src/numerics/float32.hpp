@@ -4,8 +4,9 @@
 #include <cstdint>
 
 /// Single precision as PTX defines it. Every function here is branch-free once inlined, so that a
-/// loop over 32 lanes vectorises, and gives the same bits on every host: NaN payloads, which differ
-/// between instruction orders on x86, never leave an operation.
+/// loop over 32 lanes vectorises (g++ wants -fno-trapping-math for that, which changes no value),
+/// and gives the same bits on every host: NaN payloads, which differ between instruction orders on
+/// x86, never leave an operation.
 namespace cpverify::numerics {
 
 inline constexpr std::uint32_t kSignBit32 = 0x80000000U;
