@@ -1,0 +1,222 @@
+#include "plan/rank_builder.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
+#include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/step.hpp"
+#include "support/check.hpp"
+
+namespace cpverify::plan {
+namespace {
+
+constexpr double kLog2E = 1.44269504088896340736;
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  CPVERIFY_CHECK(multiple > 0);
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+bool uses_mma(const Scenario& scenario) {
+  const bool is_16_bit = size_bytes(scenario.model.dtype) == 2;
+  switch (scenario.attention_kernel) {
+    case AttentionKernel::automatic:
+      return is_16_bit;
+    case AttentionKernel::fma:
+      return false;
+    case AttentionKernel::mma:
+      CPVERIFY_CHECK(is_16_bit);
+      return true;
+  }
+  return false;
+}
+
+std::vector<std::int64_t> flattened_slots(const Step& step) {
+  std::vector<std::int64_t> slots;
+  for (const StepRow& row : step.rows) {
+    CPVERIFY_CHECK(static_cast<std::int64_t>(row.slots.size()) == row.scheduled);
+    slots.insert(slots.end(), row.slots.begin(), row.slots.end());
+  }
+  return slots;
+}
+
+/// Row-major [bs, max_pages]; columns past a row's last block hold 0, the null block.
+std::vector<std::int64_t> padded_block_table(const Step& step, std::int64_t max_pages) {
+  std::vector<std::int64_t> table;
+  for (const StepRow& row : step.rows) {
+    const std::vector<std::int64_t> blocks{row.block_table.begin(), row.block_table.end()};
+    const std::vector<std::int64_t> line = padded(blocks, max_pages, 0);
+    table.insert(table.end(), line.begin(), line.end());
+  }
+  return table;
+}
+
+/// 0 .. count-1, then pad rows up to `size`.
+std::vector<std::int64_t> identity_rows(std::int64_t count, std::int64_t size) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t i = 0; i < count; ++i) {
+    rows.push_back(i);
+  }
+  return padded(std::move(rows), size, kPadRow);
+}
+
+}  // namespace
+
+RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPlan& rank) {
+  const Scenario& scenario = problem.scenario;
+  RankShape shape;
+  shape.dtype = scenario.model.dtype;
+  shape.num_tokens = step.num_tokens();
+  shape.padded_rows = round_up(shape.num_tokens, scenario.padding.token_multiple);
+  shape.num_seqs = static_cast<std::int64_t>(step.rows.size());
+  for (const StepRow& row : step.rows) {
+    shape.max_pages = std::max(shape.max_pages, static_cast<std::int64_t>(row.block_table.size()));
+  }
+  shape.block_size = scenario.cache.block_size;
+  shape.num_blocks = problem.num_blocks;
+  shape.num_heads_q = rank.heads_q.count;
+  shape.num_heads_kv = rank.heads_kv.count;
+  shape.head_dim = scenario.model.head_dim;
+  shape.uses_mma = uses_mma(scenario);
+  shape.softmax_scale_log2 =
+      static_cast<float>(static_cast<double>(scenario.model.softmax_scale) * kLog2E);
+  return shape;
+}
+
+std::vector<std::int64_t> padded(std::vector<std::int64_t> values, std::int64_t size,
+                                 std::int64_t fill) {
+  CPVERIFY_CHECK(static_cast<std::int64_t>(values.size()) <= size);
+  values.resize(static_cast<std::size_t>(size), fill);
+  return values;
+}
+
+std::vector<std::int64_t> prefix_sums(const std::vector<std::int64_t>& values) {
+  std::vector<std::int64_t> sums{0};
+  for (const std::int64_t value : values) {
+    sums.push_back(sums.back() + value);
+  }
+  return sums;
+}
+
+BufferId RankBuilder::add(Buffer buffer) {
+  rank_.buffers.push_back(std::move(buffer));
+  return BufferId{static_cast<std::uint32_t>(rank_.buffers.size() - 1)};
+}
+
+BufferId RankBuilder::metadata(std::string name, DType dtype, std::vector<std::int64_t> shape,
+                               std::vector<std::int64_t> values) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.role = BufferRole::metadata;
+  buffer.dtype = dtype;
+  buffer.shape = std::move(shape);
+  buffer.values = std::move(values);
+  CPVERIFY_CHECK(static_cast<std::int64_t>(buffer.values.size()) == buffer.size_elems());
+  CPVERIFY_CHECK(dtype == DType::i64 ||
+                 std::all_of(buffer.values.begin(), buffer.values.end(), [](std::int64_t value) {
+                   return std::in_range<std::int32_t>(value);
+                 }));
+  return add(std::move(buffer));
+}
+
+BufferId RankBuilder::metadata_i32(std::string name, std::vector<std::int64_t> values) {
+  const auto size = static_cast<std::int64_t>(values.size());
+  return metadata(std::move(name), DType::i32, {size}, std::move(values));
+}
+
+BufferId RankBuilder::workspace(std::string name, std::vector<std::int64_t> shape) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.role = BufferRole::workspace;
+  buffer.dtype = shape_.dtype;
+  buffer.shape = std::move(shape);
+  return add(std::move(buffer));
+}
+
+BufferId RankBuilder::attention_output(std::string name, std::vector<std::int64_t> row_tokens) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.role = BufferRole::output;
+  buffer.dtype = shape_.dtype;
+  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), shape_.num_heads_q,
+                  shape_.head_dim};
+  buffer.output = OutputClaim{OutputKind::attention, rank_.heads_q, std::move(row_tokens)};
+  return add(std::move(buffer));
+}
+
+BufferId RankBuilder::lse_output(std::string name, std::vector<std::int64_t> row_tokens) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.role = BufferRole::output;
+  buffer.dtype = DType::f32;
+  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), shape_.num_heads_q};
+  buffer.output = OutputClaim{OutputKind::lse, rank_.heads_q, std::move(row_tokens)};
+  return add(std::move(buffer));
+}
+
+BufferId RankBuilder::input(std::string name, TensorKind tensor, HeadRange heads) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.role = BufferRole::input;
+  buffer.dtype = shape_.dtype;
+  buffer.shape = {shape_.padded_rows, heads.count, shape_.head_dim};
+  buffer.input = InputSlice{tensor, heads};
+  return add(std::move(buffer));
+}
+
+BufferId RankBuilder::pool(std::string name) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.role = BufferRole::kv_pool;
+  buffer.dtype = shape_.dtype;
+  buffer.shape = {shape_.num_blocks, shape_.block_size, shape_.num_heads_kv, shape_.head_dim};
+  return add(std::move(buffer));
+}
+
+CommonBuffers RankBuilder::common(const Step& step) {
+  const std::int64_t rows = shape_.padded_rows;
+  CommonBuffers buffers;
+  buffers.q = input("q", TensorKind::q, rank_.heads_q);
+  buffers.k = input("k", TensorKind::k, rank_.heads_kv);
+  buffers.v = input("v", TensorKind::v, rank_.heads_kv);
+  buffers.slot_mapping =
+      metadata("slot_mapping", DType::i64, {rows}, padded(flattened_slots(step), rows, kPadRow));
+  buffers.block_table = metadata("block_table", DType::i32, {shape_.num_seqs, shape_.max_pages},
+                                 padded_block_table(step, shape_.max_pages));
+  buffers.k_pool = pool("k_pool");
+  buffers.v_pool = pool("v_pool");
+  buffers.out = attention_output("out", identity_rows(shape_.num_tokens, rows));
+  return buffers;
+}
+
+void RankBuilder::launch(std::string label, Launch launch) {
+  const bool is_empty = std::any_of(launch.grid.begin(), launch.grid.end(),
+                                    [](std::uint32_t extent) { return extent == 0; });
+  if (!is_empty) {
+    rank_.operations.push_back({std::move(label), std::move(launch)});
+  }
+}
+
+void RankBuilder::collective(std::string label, Collective collective) {
+  rank_.operations.push_back({std::move(label), std::move(collective)});
+}
+
+void RankBuilder::fill(std::string label, BufferId target, std::uint32_t pattern) {
+  const Buffer& buffer = rank_.buffers.at(target.value());
+  const std::int64_t bytes =
+      buffer.size_elems() * static_cast<std::int64_t>(size_bytes(buffer.dtype));
+  CPVERIFY_CHECK(bytes % 4 == 0);
+  if (bytes > 0) {
+    rank_.operations.push_back({std::move(label), Fill{{target, 0}, bytes / 4, pattern}});
+  }
+}
+
+}  // namespace cpverify::plan

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
+#include "cpverify/plan.hpp"
+#include "cpverify/step.hpp"
+
+namespace cpverify::plan {
+
+/// The sizes that every buffer and launch of a rank is made of. Letters are those of docs/plan.md.
+struct RankShape {
+  DType dtype = DType::bf16;
+  std::int64_t num_tokens = 0;    ///< T.
+  std::int64_t padded_rows = 0;   ///< R.
+  std::int64_t num_seqs = 0;      ///< bs.
+  std::int64_t max_pages = 0;     ///< Columns of the block table.
+  std::int64_t block_size = 0;    ///< Tokens of a page.
+  std::int64_t num_blocks = 0;    ///< Of the pool.
+  std::int64_t num_heads_q = 0;   ///< H, of this rank.
+  std::int64_t num_heads_kv = 0;  ///< K, of this rank.
+  std::int64_t head_dim = 0;      ///< D.
+  bool uses_mma = false;
+  float softmax_scale_log2 = 0.0F;
+
+  [[nodiscard]] std::int64_t q_row_elems() const noexcept { return num_heads_q * head_dim; }
+  [[nodiscard]] std::int64_t kv_row_elems() const noexcept { return num_heads_kv * head_dim; }
+  [[nodiscard]] std::int64_t bytes(std::int64_t elems) const noexcept {
+    return elems * static_cast<std::int64_t>(size_bytes(dtype));
+  }
+};
+
+[[nodiscard]] RankShape make_rank_shape(const Problem& problem, const Step& step,
+                                        const RankPlan& rank);
+
+/// Pad rows at the end of an index, slot or claim list carry this.
+inline constexpr std::int64_t kPadRow = -1;
+
+/// `values` with `fill` appended up to `size` entries.
+[[nodiscard]] std::vector<std::int64_t> padded(std::vector<std::int64_t> values, std::int64_t size,
+                                               std::int64_t fill);
+
+/// 0, then the running sum after each value. [n+1]
+[[nodiscard]] std::vector<std::int64_t> prefix_sums(const std::vector<std::int64_t>& values);
+
+/// The buffers that every strategy has.
+struct CommonBuffers {
+  BufferId q;
+  BufferId k;
+  BufferId v;
+  BufferId slot_mapping;
+  BufferId block_table;
+  BufferId k_pool;
+  BufferId v_pool;
+  BufferId out;
+};
+
+/// Appends buffers and operations to the plan of one rank.
+class RankBuilder {
+ public:
+  /// Neither argument is owned; both outlive the builder.
+  RankBuilder(RankPlan& rank, const RankShape& shape) : rank_{rank}, shape_{shape} {}
+
+  [[nodiscard]] const RankShape& shape() const noexcept { return shape_; }
+
+  /// Values of a metadata buffer must fit its dtype and fill its shape.
+  BufferId metadata(std::string name, DType dtype, std::vector<std::int64_t> shape,
+                    std::vector<std::int64_t> values);
+  /// The same, one-dimensional and i32.
+  BufferId metadata_i32(std::string name, std::vector<std::int64_t> values);
+  BufferId workspace(std::string name, std::vector<std::int64_t> shape);
+  /// Attention output [rows, H, D] in the model's dtype.
+  BufferId attention_output(std::string name, std::vector<std::int64_t> row_tokens);
+  /// LSE output [rows, H] f32.
+  BufferId lse_output(std::string name, std::vector<std::int64_t> row_tokens);
+
+  CommonBuffers common(const Step& step);
+
+  /// A launch without thread blocks is left out.
+  void launch(std::string label, Launch launch);
+  void collective(std::string label, Collective collective);
+  /// Fills a whole buffer with a 32-bit pattern; an empty buffer is left out.
+  void fill(std::string label, BufferId target, std::uint32_t pattern);
+
+ private:
+  BufferId add(Buffer buffer);
+  BufferId input(std::string name, TensorKind tensor, HeadRange heads);
+  BufferId pool(std::string name);
+
+  RankPlan& rank_;
+  const RankShape& shape_;
+};
+
+/// Word pattern of -inf in f32.
+inline constexpr std::uint32_t kNegativeInfinityBits = 0xff800000U;
+
+}  // namespace cpverify::plan
