@@ -1,0 +1,121 @@
+#include "run/fault_findings.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/fault.hpp"
+#include "cpverify/finding.hpp"
+#include "cpverify/ids.hpp"
+#include "cpverify/scenario.hpp"
+#include "run/rank_device.hpp"
+
+namespace cpverify::run {
+namespace {
+
+std::string_view name(MemorySpace space) noexcept {
+  switch (space) {
+    case MemorySpace::global:
+      return "global";
+    case MemorySpace::shared:
+      return "shared";
+    case MemorySpace::local:
+      return "local";
+    case MemorySpace::param:
+      return "param";
+  }
+  return "?";
+}
+
+struct FoundAllocation {
+  const NamedAllocation* allocation = nullptr;
+  std::uint32_t rank = 0;
+};
+
+/// Addresses are unique over all devices, so the first match is the only one.
+FoundAllocation find_allocation(const Fault& fault,
+                                const std::vector<std::unique_ptr<RankDevice>>& devices) {
+  for (std::uint32_t rank = 0; rank < devices.size(); ++rank) {
+    const NamedAllocation* found = devices[rank]->find_allocation(fault.allocation);
+    if (found != nullptr) return {found, rank};
+  }
+  return {};
+}
+
+std::string place_in_launch(const Fault& fault) {
+  return fmt::format("cta ({},{},{}) thread ({},{},{})", fault.cta[0], fault.cta[1], fault.cta[2],
+                     fault.thread[0], fault.thread[1], fault.thread[2]);
+}
+
+/// Sets buffer and element, and returns how to say them.
+std::string describe_place(const Fault& fault, const FoundAllocation& found, Finding& finding) {
+  if (fault.space != MemorySpace::global) {
+    finding.buffer = std::string{name(fault.space)};
+    finding.element = static_cast<std::int64_t>(fault.address);
+    return fmt::format("byte {} of {} memory", fault.address, name(fault.space));
+  }
+  if (found.allocation == nullptr) return fmt::format("address {:#x}", fault.address);
+  const NamedAllocation& allocation = *found.allocation;
+  const std::uint64_t element_bytes = size_bytes(allocation.dtype);
+  const std::uint64_t element = (fault.address - allocation.address) / element_bytes;
+  finding.buffer = allocation.name;
+  finding.element = static_cast<std::int64_t>(element);
+  return fmt::format("element {} of '{}' on rank {}, which has {}", element, allocation.name,
+                     found.rank, allocation.size_bytes / element_bytes);
+}
+
+}  // namespace
+
+std::string_view name(FaultKind kind) noexcept {
+  switch (kind) {
+    case FaultKind::out_of_bounds_read:
+      return "out_of_bounds_read";
+    case FaultKind::out_of_bounds_write:
+      return "out_of_bounds_write";
+    case FaultKind::use_after_free:
+      return "use_after_free";
+    case FaultKind::misaligned:
+      return "misaligned";
+    case FaultKind::uninitialised_read:
+      return "uninitialised_read";
+    case FaultKind::deadlock:
+      return "deadlock";
+    case FaultKind::illegal_instruction:
+      return "illegal_instruction";
+  }
+  return "?";
+}
+
+Finding fault_finding(const Fault& fault, const FaultContext& context,
+                      const std::vector<std::unique_ptr<RankDevice>>& devices) {
+  Finding finding;
+  finding.check = fault.kind == FaultKind::uninitialised_read ? Check::initcheck : Check::memcheck;
+  finding.kind = std::string{name(fault.kind)};
+  finding.strategy = context.strategy;
+  finding.mode = context.mode;
+  finding.step = context.step;
+  finding.rank = RankId{fault.device};
+  finding.kernel = fault.kernel;
+  if (!fault.source_file.empty()) {
+    finding.source = fmt::format("{}:{}", fault.source_file, fault.source_line);
+  }
+  finding.count = fault.count;
+  const bool has_address =
+      fault.kind != FaultKind::deadlock && fault.kind != FaultKind::illegal_instruction;
+  if (has_address) {
+    const std::string place = describe_place(fault, find_allocation(fault, devices), finding);
+    finding.detail = fmt::format("{} bytes at {}; {}, PTX line {}", fault.size_bytes, place,
+                                 place_in_launch(fault), fault.ptx_line);
+  } else {
+    finding.detail = fmt::format("{}, PTX line {}", place_in_launch(fault), fault.ptx_line);
+  }
+  if (!fault.detail.empty()) finding.detail += "; " + fault.detail;
+  return finding;
+}
+
+}  // namespace cpverify::run

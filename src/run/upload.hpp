@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "cpverify/data.hpp"
+#include "cpverify/plan.hpp"
+#include "cpverify/step.hpp"
+
+namespace cpverify::run {
+
+/// Metadata values in the buffer's integer dtype, little endian. Throws nothing; a value that does
+/// not fit is cut as the host code of a real system would cut it.
+[[nodiscard]] std::vector<std::byte> metadata_bytes(const Buffer& buffer);
+
+/// The rows of an input buffer: the step's new tokens in flattened order, heads sliced, then pad
+/// rows of `pad` bytes.
+[[nodiscard]] std::vector<std::byte> input_bytes(const Buffer& buffer, const Step& step,
+                                                 const std::vector<RequestData>& data,
+                                                 std::byte pad);
+
+/// A pool before step 0: every byte a canary (mode poison: NaN), then the cached tokens at their
+/// slots. `tensor` is k or v.
+[[nodiscard]] std::vector<std::byte> initial_pool_bytes(const Buffer& buffer, TensorKind tensor,
+                                                        HeadRange heads, const Problem& problem,
+                                                        const std::vector<RequestData>& data,
+                                                        bool is_poisoned);
+
+/// NaN in f32, f16 and bf16 alike.
+inline constexpr unsigned char kNanByte = 0xff;
+
+}  // namespace cpverify::run

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cpverify/scenario.hpp"
+#include "cpverify/verdict.hpp"
+#include "cpverify/verify.hpp"
+#include "report/report.hpp"
+#include "tool/commands.hpp"
+#include "tool/exit_code.hpp"
+#include "tool/output_file.hpp"
+#include "tool/scenario_files.hpp"
+
+namespace cpverify::tool {
+namespace {
+
+struct RunFlags {
+  std::vector<std::string> paths;
+  VerifyOptions verify;
+  std::uint64_t seed = 0;
+  std::string json_path;
+  unsigned jobs = 0;
+  bool has_no_color = false;
+};
+
+/// "3/12 scenarios" on a terminal's stderr, nothing elsewhere: stdout is the result.
+class Progress {
+ public:
+  explicit Progress(std::size_t total) : total_{total}, is_shown_{::isatty(STDERR_FILENO) == 1} {}
+  void count_one() {
+    const std::lock_guard lock{mutex_};
+    ++done_;
+    if (!is_shown_) return;
+    fmt::print(stderr, "\r{}/{} scenarios{}", done_, total_, done_ == total_ ? "\r\033[K" : "");
+    static_cast<void>(std::fflush(stderr));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t done_ = 0;
+  std::size_t total_;
+  bool is_shown_;
+};
+
+/// Scenarios in parallel, verdicts in the order of the files: order of finishing is not a result.
+std::vector<Verdict> verify_all(const std::vector<Scenario>& scenarios, const RunFlags& flags) {
+  std::vector<Verdict> verdicts(scenarios.size());
+  std::vector<std::exception_ptr> errors(scenarios.size());
+  std::atomic<std::size_t> next{0};
+  Progress progress{scenarios.size()};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < scenarios.size(); i = next++) {
+      try {
+        verdicts[i] = verify(scenarios[i], flags.verify);
+      } catch (const std::exception&) {
+        errors[i] = std::current_exception();
+      }
+      progress.count_one();
+    }
+  };
+  const unsigned asked =
+      flags.jobs != 0 ? flags.jobs : std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t count = std::min<std::size_t>(asked, scenarios.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return verdicts;
+}
+
+int run(const RunFlags& flags) {
+  if (!flags.json_path.empty()) check_writable(flags.json_path);
+  const std::vector<Scenario> scenarios = load_scenarios(find_scenarios(flags.paths));
+  const std::vector<Verdict> verdicts = verify_all(scenarios, flags);
+  // With --json - the JSON is the result, and the only thing on stdout.
+  if (flags.json_path != "-") {
+    report::ConsoleOptions console;
+    console.use_color = !flags.has_no_color && ::isatty(STDOUT_FILENO) == 1;
+    write_stdout(report::console_text(verdicts, console));
+  }
+  if (!flags.json_path.empty()) write_output(flags.json_path, report::verdicts_json(verdicts));
+  const bool has_passed = std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
+    return verdict.outcome == Outcome::passed || verdict.outcome == Outcome::refused;
+  });
+  return has_passed ? kExitPassed : kExitFindings;
+}
+
+const std::map<std::string, LaneKind>& lanes() {
+  static const std::map<std::string, LaneKind> table{{"sim", LaneKind::sim},
+                                                     {"cuda", LaneKind::cuda}};
+  return table;
+}
+
+const std::map<std::string, StrategyKind>& strategies() {
+  static const std::map<std::string, StrategyKind> table{{"single", StrategyKind::single},
+                                                         {"zigzag", StrategyKind::zigzag}};
+  return table;
+}
+
+const std::map<std::string, DataMode>& modes() {
+  static const std::map<std::string, DataMode> table{
+      {"random", DataMode::random}, {"count", DataMode::count}, {"poison", DataMode::poison}};
+  return table;
+}
+
+void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
+  command.add_option("--lane", flags->verify.lane, "Where kernels run: sim (default) or cuda")
+      ->transform(CLI::CheckedTransformer(lanes()).description("LANE"));
+  command.add_option("--strategy", flags->verify.strategies, "Only these: single,zigzag")
+      ->delimiter(',')
+      ->transform(CLI::CheckedTransformer(strategies()).description("S,.."));
+  command.add_option("--mode", flags->verify.modes, "Only these: random,count,poison")
+      ->delimiter(',')
+      ->transform(CLI::CheckedTransformer(modes()).description("M,.."));
+  command
+      .add_option_function<std::uint64_t>(
+          "--seed", [flags](const std::uint64_t& seed) { flags->verify.seed = seed; },
+          "Replaces data.seed of every scenario")
+      ->type_name("N");
+  command.add_option("--json", flags->json_path, "Write the verdicts as JSON; - is stdout")
+      ->type_name("FILE");
+  command.add_option("--kernels", flags->verify.kernel_directory, "Folder that holds <module>.ptx")
+      ->type_name("DIR");
+  command.add_option("--jobs", flags->jobs, "Scenarios at a time; default: one per core")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024).description(""));
+  command.add_flag("--no-color", flags->has_no_color, "Plain text also on a terminal");
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Action& action) {
+  const auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Verify scenarios");
+  command->add_option("paths", flags->paths, "Scenario files, or folders of them")
+      ->required()
+      ->type_name("FILE|DIR");
+  add_flags(*command, flags);
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+void add_scenario_option(CLI::App& app, Action& action) {
+  const auto flags = std::make_shared<RunFlags>();
+  app.add_option("--scenario", flags->paths, "Verify one scenario: the same as `run FILE`")
+      ->type_name("FILE");
+  add_flags(app, flags);
+  app.callback([flags, &app, &action] {
+    if (app.count("--scenario") > 0) action = [flags] { return run(*flags); };
+  });
+}
+
+}  // namespace cpverify::tool

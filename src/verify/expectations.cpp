@@ -1,0 +1,82 @@
+#include "verify/expectations.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/finding.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/verdict.hpp"
+
+namespace cpverify::verify_detail {
+namespace {
+
+/// Paths of sources depend on where the kernels were compiled, and details carry numbers: for these
+/// two, containing the expected text is enough.
+bool is_contained_match(const std::string& field) {
+  return field == "detail" || field == "source";
+}
+
+bool matches(const ExpectedFinding& expected, const Finding& finding) {
+  if (expected.check && *expected.check != finding.check) return false;
+  const std::map<std::string, std::string> fields = finding.fields();
+  return std::all_of(expected.fields.begin(), expected.fields.end(), [&](const auto& wanted) {
+    const auto found = fields.find(wanted.first);
+    if (found == fields.end()) return false;
+    return is_contained_match(wanted.first) ? found->second.find(wanted.second) != std::string::npos
+                                            : found->second == wanted.second;
+  });
+}
+
+std::string describe(const ExpectedFinding& expected) {
+  std::string text = fmt::format("{}:{}:", expected.where.file, expected.where.line);
+  if (expected.check) text += fmt::format(" check={}", name(*expected.check));
+  for (const auto& field : expected.fields) {
+    text += fmt::format(" {}={}", field.first, field.second);
+  }
+  return text;
+}
+
+Outcome worst_cell(const std::vector<CellVerdict>& cells) {
+  const auto has = [&cells](Outcome outcome) {
+    return std::any_of(cells.begin(), cells.end(),
+                       [outcome](const CellVerdict& cell) { return cell.outcome == outcome; });
+  };
+  for (const Outcome outcome : {Outcome::error, Outcome::failed, Outcome::weak, Outcome::refused}) {
+    if (has(outcome)) return outcome;
+  }
+  return has(Outcome::passed) ? Outcome::passed : Outcome::skipped;
+}
+
+}  // namespace
+
+void settle(const Scenario& scenario, Verdict& verdict) {
+  std::vector<std::size_t> hits(scenario.expect.size());
+  for (const CellVerdict& cell : verdict.cells) {
+    for (const Finding& finding : cell.findings) {
+      bool is_expected = false;
+      for (std::size_t i = 0; i < hits.size(); ++i) {
+        if (!matches(scenario.expect[i], finding)) continue;
+        ++hits[i];
+        is_expected = true;
+      }
+      if (!is_expected) verdict.unexpected_findings.push_back(finding);
+    }
+  }
+  for (std::size_t i = 0; i < hits.size(); ++i) {
+    if (hits[i] == 0) verdict.missing_findings.push_back(describe(scenario.expect[i]));
+  }
+  if (scenario.expect.empty()) {
+    verdict.outcome = worst_cell(verdict.cells);
+    return;
+  }
+  const bool is_as_expected =
+      verdict.missing_findings.empty() && verdict.unexpected_findings.empty();
+  verdict.outcome = is_as_expected ? Outcome::passed : Outcome::failed;
+}
+
+}  // namespace cpverify::verify_detail

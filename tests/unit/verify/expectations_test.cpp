@@ -1,0 +1,105 @@
+#include "verify/expectations.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cpverify/finding.hpp"
+#include "cpverify/ids.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/verdict.hpp"
+
+namespace cpverify::verify_detail {
+namespace {
+
+Finding lse_finding(std::uint32_t rank) {
+  Finding finding;
+  finding.check = Check::lse;
+  finding.kind = "lse_error";
+  finding.rank = RankId{rank};
+  finding.detail = "found 1.4427 times the reference";
+  return finding;
+}
+
+ExpectedFinding expected(const std::string& field, const std::string& value) {
+  ExpectedFinding result;
+  result.check = Check::lse;
+  result.fields[field] = value;
+  result.where = {"s.yaml", 4, 3};
+  return result;
+}
+
+Verdict failed_cell(const std::vector<Finding>& findings) {
+  Verdict verdict;
+  verdict.cells.resize(1);
+  verdict.cells[0].outcome = findings.empty() ? Outcome::passed : Outcome::failed;
+  verdict.cells[0].findings = findings;
+  return verdict;
+}
+
+TEST(Settle, WithoutExpectationsTheWorstCellDecides) {
+  Verdict verdict = failed_cell({});
+  verdict.cells.push_back(verdict.cells[0]);
+  settle(Scenario{}, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::passed);
+  verdict.cells[1].outcome = Outcome::weak;
+  settle(Scenario{}, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::weak);
+}
+
+TEST(Settle, NoCellAtAllIsNotAPass) {
+  Verdict verdict;
+  settle(Scenario{}, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::skipped);
+}
+
+TEST(Settle, ExactlyTheExpectedFindingsPass) {
+  Scenario scenario;
+  scenario.expect = {expected("rank", "1")};
+  Verdict verdict = failed_cell({lse_finding(1)});
+  settle(scenario, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::passed);
+}
+
+TEST(Settle, AWrongScenarioThatIsCleanFails) {
+  Scenario scenario;
+  scenario.expect = {expected("rank", "1")};
+  Verdict verdict = failed_cell({});
+  settle(scenario, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+  EXPECT_EQ(verdict.missing_findings, std::vector<std::string>{"s.yaml:4: check=lse rank=1"});
+}
+
+TEST(Settle, AnExtraFindingFailsEvenBesideTheExpectedOne) {
+  Scenario scenario;
+  scenario.expect = {expected("rank", "1")};
+  Verdict verdict = failed_cell({lse_finding(1), lse_finding(2)});
+  settle(scenario, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+  ASSERT_EQ(verdict.unexpected_findings.size(), 1U);
+  EXPECT_EQ(verdict.unexpected_findings[0].rank, RankId{2});
+}
+
+TEST(Settle, DetailMatchesByContentOtherFieldsWhole) {
+  Scenario scenario;
+  scenario.expect = {expected("detail", "1.4427")};
+  Verdict verdict = failed_cell({lse_finding(1)});
+  settle(scenario, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::passed);
+  scenario.expect = {expected("kind", "lse")};
+  verdict = failed_cell({lse_finding(1)});
+  settle(scenario, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+}
+
+TEST(Settle, AFieldThatTheFindingLacksDoesNotMatch) {
+  Scenario scenario;
+  scenario.expect = {expected("head", "0")};
+  Verdict verdict = failed_cell({lse_finding(1)});
+  settle(scenario, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+}
+
+}  // namespace
+}  // namespace cpverify::verify_detail
