@@ -1,0 +1,253 @@
+#include "mutants/defects.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cpverify/error.hpp"
+#include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/step.hpp"
+#include "mutants/injection.hpp"
+#include "support/nearest.hpp"
+
+namespace cpverify::mutants {
+namespace {
+
+struct Defect {
+  DefectInfo info;
+  Apply apply;
+};
+
+constexpr std::string_view kNeedsSplit = "a step with CP on";
+constexpr std::string_view kNeedsMma = "attention_kernel mma (or automatic with a 16-bit dtype)";
+
+ParameterInfo step() {
+  return {"step", "step that has the defect, -1 for every step", kEvery};
+}
+
+ParameterInfo rank(std::int64_t default_value) {
+  return {"rank", "world rank that has the defect, -1 for every rank", default_value};
+}
+
+ParameterInfo index() {
+  return {"index", "which of the rank's collectives, from 0", 0};
+}
+
+std::vector<Defect> metadata_defects() {
+  return {
+      {{"kv_len_without_prefix",
+        "the KV lengths of a split leave the cached prefix out",
+        "a step with CP on and a prefix",
+        {rank(kEvery), step()}},
+       drop_prefix_from_kv_lens},
+      {{"reorder_ranks_swapped",
+        "the reorder index takes two ranks' rows for each other's",
+        kNeedsSplit,
+        {{"first", "a CP rank", 0},
+         {"second", "the CP rank it is taken for", 1},
+         rank(kEvery),
+         step()}},
+       swap_ranks_in_reorder_index},
+      {{"reorder_by_physical_rows",
+        "the reorder index counts a rank's rows with its padding",
+        "a step with CP on whose largest rank is no multiple of 2*cp",
+        {rank(kEvery), step()}},
+       use_physical_rows_in_reorder_index},
+      {{"stale_metadata",
+        "attention uses the split's lengths of the step before",
+        "a step with CP off right after one with CP on",
+        {rank(kEvery), step()}},
+       keep_stale_metadata},
+      {{"pad_row_attended",
+        "the last request's KV length includes the pad rows",
+        "padding.token_multiple that leaves pad rows",
+        {rank(kEvery), step()}},
+       attend_pad_rows},
+      {{"position_restart",
+        "positions start at 0 after a prefix",
+        "a step with a prefix",
+        {rank(kEvery), step()}},
+       restart_positions},
+      {{"row_dropped",
+        "a local row holds no token",
+        "a step with CP on and that many rows",
+        {{"row", "local row that is lost", 0}, rank(0), step()}},
+       drop_shard_row},
+      {{"wrong_slot",
+        "a token's K and V go to the next slot",
+        "a step with that many tokens",
+        {{"token", "flattened token of the step", 0}, rank(0), step()}},
+       shift_slot},
+      {{"tp_head_shift",
+        "a tensor-parallel rank takes the query heads of its neighbour",
+        "tp above 1 and a shift that stays within the model's heads",
+        {{"tp_rank", "tensor-parallel rank that has the defect", 0},
+         {"shift", "heads to shift by", 1},
+         step()}},
+       shift_query_heads},
+  };
+}
+
+std::vector<Defect> operation_defects() {
+  return {
+      {{"gather_buffer_ceil",
+        "kv_send and kv_gathered hold ceil(T/cp) rows of each rank",
+        "a step with CP on whose largest rank has more rows than that",
+        {rank(kEvery), step()}},
+       size_gather_buffer_by_ceil},
+      {{"page_table_too_narrow",
+        "the block table is allocated one column short",
+        "a block table of two columns or more",
+        {rank(kEvery), step()}},
+       narrow_block_table},
+      {{"late_offset_lost",
+        "attention of the late blocks starts at row 0",
+        kNeedsSplit,
+        {rank(kEvery), step()}},
+       lose_late_offset},
+      {{"skipped_collective",
+        "a rank does not issue one of its collectives",
+        kNeedsSplit,
+        {index(), rank(1), step()}},
+       skip_collective},
+      {{"collective_count_differs",
+        "a rank sends fewer rows than the others",
+        kNeedsSplit,
+        {index(), {"rows", "rows that are not sent", 1}, rank(1), step()}},
+       send_fewer_rows},
+  };
+}
+
+std::vector<Defect> kernel_defects() {
+  return {
+      {{"causal_off_by_one",
+        "every query sees one key of its future",
+        "an attention launch",
+        {rank(kEvery), step()}},
+       use_causal_plus_one},
+      {{"lse_base2",
+        "the kernel returns its LSE in base 2",
+        "an attention launch",
+        {rank(kEvery), step()}},
+       use_lse_base2},
+      {{"missing_barrier",
+        "a tile is read before all warps have written it",
+        kNeedsMma,
+        {rank(kEvery), step()}},
+       use_missing_barrier},
+      {{"page_rounded",
+        "the KV length is rounded up to whole pages",
+        "attention_kernel fma",
+        {rank(kEvery), step()}},
+       use_page_rounded},
+      {{"no_wait",
+        "a tile is read before its asynchronous copy has landed",
+        kNeedsMma,
+        {rank(kEvery), step()}},
+       use_no_wait},
+      {{"null_block_written",
+        "rows without a slot are written all the same",
+        "a launch of kv_write",
+        {rank(kEvery), step()}},
+       use_negative_slot},
+  };
+}
+
+/// Every defect, in the order in which they are listed to users.
+std::vector<Defect> catalogue() {
+  std::vector<Defect> defects = metadata_defects();
+  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects()}) {
+    defects.insert(defects.end(), more.begin(), more.end());
+  }
+  return defects;
+}
+
+Defect find_defect(const InjectSpec& inject) {
+  std::vector<std::string> names;
+  const std::vector<Defect> defects = catalogue();
+  for (const Defect& defect : defects) {
+    if (defect.info.name == inject.defect) {
+      return defect;
+    }
+    names.emplace_back(defect.info.name);
+  }
+  throw InputError{inject.where,
+                   fmt::format("unknown defect '{}'; known are {}{}", inject.defect,
+                               fmt::join(names, ", "), did_you_mean(inject.defect, names))};
+}
+
+/// Number of things that an index parameter chooses from, or 0 when it is no index of that kind.
+std::size_t index_limit(std::string_view parameter, const std::vector<Plan>& plans) {
+  if (parameter == "step") {
+    return plans.size();
+  }
+  return parameter == "rank" && !plans.empty() ? plans.front().ranks.size() : 0;
+}
+
+void check_value(const InjectSpec& inject, const std::string& parameter, std::int64_t value,
+                 const std::vector<Plan>& plans) {
+  const std::size_t limit = index_limit(parameter, plans);
+  if (limit > 0 && (value < kEvery || value >= static_cast<std::int64_t>(limit))) {
+    throw InputError{inject.where, fmt::format("{} of defect '{}' is {}, expected -1 .. {}",
+                                               parameter, inject.defect, value, limit - 1)};
+  }
+  // `shift` is the one parameter with a direction.
+  if (limit == 0 && value < 0 && parameter != "shift") {
+    throw InputError{inject.where, fmt::format("{} of defect '{}' is {}, expected 0 or more",
+                                               parameter, inject.defect, value)};
+  }
+}
+
+std::map<std::string, std::int64_t> parameter_values(const InjectSpec& inject,
+                                                     const DefectInfo& info,
+                                                     const std::vector<Plan>& plans) {
+  std::map<std::string, std::int64_t> values;
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : info.parameters) {
+    values.emplace(parameter.name, parameter.default_value);
+    names.emplace_back(parameter.name);
+  }
+  for (const auto& [name, value] : inject.parameters) {
+    const auto found = values.find(name);
+    if (found == values.end()) {
+      throw InputError{inject.where,
+                       fmt::format("defect '{}' has no parameter '{}'; it has {}{}", inject.defect,
+                                   name, fmt::join(names, ", "), did_you_mean(name, names))};
+    }
+    check_value(inject, name, value, plans);
+    found->second = value;
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<DefectInfo> all_defects() {
+  std::vector<DefectInfo> infos;
+  std::vector<Defect> defects = catalogue();
+  for (Defect& defect : defects) {
+    infos.push_back(std::move(defect.info));
+  }
+  return infos;
+}
+
+void inject(const InjectSpec& inject, const Problem& problem, std::vector<Plan>& plans) {
+  const Defect defect = find_defect(inject);
+  const Injection injection{problem, plans, parameter_values(inject, defect.info, plans)};
+  if (defect.apply(injection) == 0) {
+    throw InputError{inject.where,
+                     fmt::format("defect '{}' changes nothing in this scenario; it needs {}",
+                                 inject.defect, defect.info.needs)};
+  }
+}
+
+}  // namespace cpverify::mutants

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/step.hpp"
+
+namespace cpverify::mutants {
+
+/// Value of the parameters `rank` and `step` that selects all of them.
+inline constexpr std::int64_t kEvery = -1;
+
+/// One defect about to be put into the plans of a run: its parameters, defaults filled in.
+class Injection {
+ public:
+  /// Neither reference is owned; both outlive the object.
+  Injection(const Problem& problem, std::vector<Plan>& plans,
+            std::map<std::string, std::int64_t> values);
+
+  [[nodiscard]] std::int64_t value(std::string_view parameter) const;
+  [[nodiscard]] std::vector<Plan>& plans() const noexcept { return plans_; }
+  [[nodiscard]] const Step& step_of(const Plan& plan) const;
+  [[nodiscard]] const ModelSpec& model() const noexcept { return problem_.scenario.model; }
+
+  /// Calls edit(plan, rank plan) -> bool for every selected step and rank; the number of calls that
+  /// changed something.
+  template <class Edit>
+  std::size_t for_each_rank(const Edit& edit) const {
+    std::size_t changed = 0;
+    for (Plan& plan : plans_) {
+      for (RankPlan& rank : plan.ranks) {
+        if (is_selected("step", plan.step) && is_selected("rank", rank.rank.value()) &&
+            edit(plan, rank)) {
+          ++changed;
+        }
+      }
+    }
+    return changed;
+  }
+
+ private:
+  /// A defect without the parameter selects everything.
+  [[nodiscard]] bool is_selected(const std::string& parameter, std::uint32_t index) const;
+
+  const Problem& problem_;
+  std::vector<Plan>& plans_;
+  std::map<std::string, std::int64_t> values_;
+};
+
+/// The buffer of that name, or null.
+[[nodiscard]] Buffer* find_buffer(RankPlan& rank, std::string_view name) noexcept;
+[[nodiscard]] const Buffer* find_buffer(const RankPlan& rank, std::string_view name) noexcept;
+
+/// The buffer of that name, which the plan is known to have.
+[[nodiscard]] Buffer& buffer_of(RankPlan& rank, std::string_view name);
+
+/// The only element of a metadata buffer.
+[[nodiscard]] std::int64_t scalar_of(RankPlan& rank, std::string_view name);
+
+/// Puts a defect in and returns the number of ranks and steps that it changed.
+using Apply = std::size_t (*)(const Injection&);
+
+std::size_t drop_prefix_from_kv_lens(const Injection& injection);
+std::size_t swap_ranks_in_reorder_index(const Injection& injection);
+std::size_t use_physical_rows_in_reorder_index(const Injection& injection);
+std::size_t keep_stale_metadata(const Injection& injection);
+std::size_t attend_pad_rows(const Injection& injection);
+std::size_t restart_positions(const Injection& injection);
+std::size_t drop_shard_row(const Injection& injection);
+std::size_t shift_slot(const Injection& injection);
+std::size_t shift_query_heads(const Injection& injection);
+
+std::size_t size_gather_buffer_by_ceil(const Injection& injection);
+std::size_t narrow_block_table(const Injection& injection);
+std::size_t lose_late_offset(const Injection& injection);
+std::size_t skip_collective(const Injection& injection);
+std::size_t send_fewer_rows(const Injection& injection);
+
+std::size_t use_causal_plus_one(const Injection& injection);
+std::size_t use_lse_base2(const Injection& injection);
+std::size_t use_missing_barrier(const Injection& injection);
+std::size_t use_page_rounded(const Injection& injection);
+std::size_t use_no_wait(const Injection& injection);
+std::size_t use_negative_slot(const Injection& injection);
+
+}  // namespace cpverify::mutants
