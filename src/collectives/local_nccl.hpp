@@ -10,8 +10,9 @@ namespace cpverify::collectives {
 ///
 /// Calls between ncclGroupStart and ncclGroupEnd are matched at the end, per communicator clique,
 /// in call order. ncclGroupEnd returns invalid_usage, and runs nothing, when a member of a clique
-/// did not call, or when kind, count or type differ over the members; ncclGetLastError says which.
-/// A real NCCL would hang there.
+/// did not call, when kind, count or type differ over the members, or when send overlaps recv other
+/// than in place; ncclGetLastError says which. A real NCCL would hang or corrupt data there. A
+/// failure of the driver is unhandled_cuda_error.
 [[nodiscard]] std::unique_ptr<gpu::NcclApi> make_local_nccl(gpu::DriverApi& driver);
 
 }  // namespace cpverify::collectives

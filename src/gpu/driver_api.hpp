@@ -13,6 +13,7 @@ enum class CuResult : int {
   not_initialized = 3,
   no_device = 100,
   invalid_device = 101,
+  invalid_context = 201,
   invalid_ptx = 218,
   invalid_source = 300,
   invalid_handle = 400,
@@ -57,6 +58,7 @@ class DriverApi {
   virtual CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice device) = 0;
   virtual CuResult cuDevicePrimaryCtxRelease(CuDevice device) = 0;
   virtual CuResult cuCtxSetCurrent(CuContext context) = 0;
+  virtual CuResult cuCtxGetCurrent(CuContext* context) = 0;
   virtual CuResult cuCtxSynchronize() = 0;
 
   /// `image` is NUL-terminated PTX text (or a cubin where the implementation takes one).
