@@ -41,6 +41,7 @@ struct CacheSpec {
   std::uint32_t num_blocks =
       0;  ///< 0: just enough for the requests, plus the null block and 4 free ones.
   std::optional<std::uint64_t> shuffle_seed;  ///< Hand out block ids in a seeded random order.
+  SourceLocation where;                       ///< Of num_blocks, or of the section without it.
 };
 
 /// The first `tokens` tokens of a request are those of another request.
@@ -144,7 +145,8 @@ struct Scenario {
 /// at the first thing that is not a scenario, EnvironmentError never.
 [[nodiscard]] Scenario load_scenario(const std::filesystem::path& path);
 
-/// The same, from text; `path` is used in messages and as the scenario's name only.
+/// The same, from text. `path` is used in messages, as the scenario's name, and to find a trace,
+/// whose file name is relative to the scenario's folder.
 [[nodiscard]] Scenario parse_scenario(const std::string& text, const std::filesystem::path& path);
 
 }  // namespace cpverify

@@ -1,0 +1,38 @@
+#include "scenario/block_pool.hpp"
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/error.hpp"
+#include "cpverify/scenario.hpp"
+#include "support/check.hpp"
+#include "support/rng.hpp"
+
+namespace cpverify::scenario {
+
+std::uint32_t pool_size(const CacheSpec& cache, std::int32_t taken) {
+  const std::uint32_t needed = static_cast<std::uint32_t>(taken) + 1;
+  if (cache.num_blocks == 0) return needed + kSpareBlocks;
+  if (cache.num_blocks < needed) {
+    throw InputError{
+        cache.where,
+        fmt::format("'num_blocks' is {}, but the requests need {} blocks of {} tokens, "
+                    "the null block included",
+                    cache.num_blocks, needed, cache.block_size)};
+  }
+  return cache.num_blocks;
+}
+
+std::vector<std::int32_t> physical_ids(const CacheSpec& cache, std::uint32_t num_blocks) {
+  CPVERIFY_CHECK(num_blocks >= 1);
+  std::vector<std::int32_t> free_ids(num_blocks - 1);
+  std::iota(free_ids.begin(), free_ids.end(), 1);
+  if (cache.shuffle_seed) Rng{*cache.shuffle_seed}.shuffle(free_ids);
+  free_ids.insert(free_ids.begin(), 0);
+  return free_ids;
+}
+
+}  // namespace cpverify::scenario

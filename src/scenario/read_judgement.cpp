@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/scenario.hpp"
+#include "scenario/schema.hpp"
+#include "scenario/sections.hpp"
+#include "scenario/yaml_value.hpp"
+#include "support/nearest.hpp"
+
+// How a run is judged: checks, injected defect, expected findings.
+namespace cpverify::scenario {
+namespace {
+
+std::string whole_number_text(const Value& value, const Range& range) {
+  return fmt::format("{}", value.whole_number(range));
+}
+
+std::string request_id(const Value& value, const Scenario& scenario) {
+  const std::string id = value.identifier();
+  std::vector<std::string> known;
+  known.reserve(scenario.requests.size());
+  for (const RequestSpec& request : scenario.requests) known.push_back(request.id);
+  if (std::find(known.begin(), known.end(), id) == known.end()) {
+    value.fail(unknown_word("request", id, known));
+  }
+  return id;
+}
+
+/// The field's text as Finding::fields() spells it, so that it can match at all.
+std::string field_text(const Value& value, const Scenario& scenario) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const std::string& field = value.name();
+  const std::int64_t world =
+      std::int64_t{scenario.topology.cp} * std::int64_t{scenario.topology.tp};
+  if (field == "strategy") return std::string{cpverify::name(choice(value, kStrategies))};
+  if (field == "mode") return std::string{cpverify::name(choice(value, kDataModes))};
+  if (field == "request") return request_id(value, scenario);
+  if (field == "rank") return whole_number_text(value, {0, world - 1, ", the ranks of 'topology'"});
+  if (field == "head") {
+    return whole_number_text(value, {0, std::int64_t{scenario.model.num_heads_q} - 1});
+  }
+  if (field == "step" || field == "token" || field == "key" || field == "page" || field == "slot" ||
+      field == "element") {
+    return whole_number_text(value, {0, kMax});
+  }
+  return value.text();
+}
+
+ExpectedFinding read_finding(const Value& value, const Scenario& scenario) {
+  const Map map{value, Section::finding};
+  ExpectedFinding finding;
+  finding.where = map.where();
+  for (const Value& field : map.values()) {
+    if (field.name() == "check") {
+      finding.check = choice(field, kChecks);
+    } else {
+      finding.fields.emplace(field.name(), field_text(field, scenario));
+    }
+  }
+  if (map.values().empty()) value.fail("a finding without fields matches anything; name one field");
+  return finding;
+}
+
+}  // namespace
+
+void read_checks(const Map& file, Scenario& scenario) {
+  const std::optional<Value> value = file.find("checks");
+  if (value) {
+    scenario.checks = choices(*value, kChecks);
+    std::sort(scenario.checks.begin(), scenario.checks.end());
+  } else {
+    scenario.checks.assign(kChecks.begin(), kChecks.end());
+  }
+}
+
+void read_inject(const Map& file, Scenario& scenario) {
+  const std::optional<Value> value = file.find("inject");
+  if (!value) return;
+  const Map map{*value, Section::inject};
+  const Value defect = map.require("defect");
+  InjectSpec inject;
+  inject.defect = defect.identifier();
+  inject.where = defect.where();
+  constexpr Range kAny{std::numeric_limits<std::int32_t>::min(),
+                       std::numeric_limits<std::int32_t>::max()};
+  for (const Value& parameter : map.values()) {
+    if (parameter.name() == "defect") continue;
+    inject.parameters.emplace(parameter.name(), parameter.whole_number(kAny));
+  }
+  scenario.inject = std::move(inject);
+}
+
+void read_expect(const Map& file, Scenario& scenario) {
+  const std::optional<Value> value = file.find("expect");
+  if (!value) return;
+  const Map map{*value, Section::expect};
+  // An empty list is refused: it would read as "anything goes" and mean "nothing may be found".
+  for (const Value& entry : map.require("findings").list()) {
+    scenario.expect.push_back(read_finding(entry, scenario));
+  }
+}
+
+}  // namespace cpverify::scenario

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/scenario.hpp"
+#include "scenario/schema.hpp"
+#include "scenario/sections.hpp"
+#include "scenario/yaml_value.hpp"
+
+// What is independent of the traffic: model, topology, attention kernel, cache, padding, data.
+namespace cpverify::scenario {
+namespace {
+
+constexpr std::array<std::int64_t, 3> kHeadDims{32, 64, 128};
+/// Far outside what models use (1/sqrt(head_dim) is 0.09 to 0.18), yet q stays finite in f16.
+constexpr float kMinSoftmaxScale = 0.0009F;
+constexpr float kMaxSoftmaxScale = 16.0F;
+
+std::uint32_t count(const Value& value, const Range& range) {
+  return static_cast<std::uint32_t>(value.whole_number(range));
+}
+
+void check_head_counts(const Value& num_heads_q, const ModelSpec& model) {
+  if (model.num_heads_q % model.num_heads_kv == 0) return;
+  num_heads_q.fail(
+      fmt::format("'num_heads_q' is {}, which is not a multiple of num_heads_kv {}; every KV head "
+                  "serves the same number of query heads",
+                  model.num_heads_q, model.num_heads_kv));
+}
+
+/// One head of each kind is both mha and mqa.
+bool is_kind(AttentionKind kind, const ModelSpec& model) noexcept {
+  switch (kind) {
+    case AttentionKind::mha:
+      return model.num_heads_kv == model.num_heads_q;
+    case AttentionKind::mqa:
+      return model.num_heads_kv == 1;
+    case AttentionKind::gqa:
+      return model.num_heads_kv > 1 && model.num_heads_kv < model.num_heads_q;
+  }
+  return false;
+}
+
+AttentionKind kind_of(const ModelSpec& model) noexcept {
+  const auto* const kind =
+      std::find_if(kAttentionKinds.begin(), kAttentionKinds.end(),
+                   [&model](AttentionKind candidate) { return is_kind(candidate, model); });
+  return kind == kAttentionKinds.end() ? AttentionKind::gqa : *kind;
+}
+
+AttentionKind attention_kind(const Map& map, const ModelSpec& model) {
+  const std::optional<Value> given = map.find("attention");
+  if (!given) return kind_of(model);
+  const AttentionKind kind = choice(*given, kAttentionKinds);
+  if (!is_kind(kind, model)) {
+    given->fail(fmt::format("'attention' is {}, but {} query heads on {} KV heads are {}",
+                            cpverify::name(kind), model.num_heads_q, model.num_heads_kv,
+                            cpverify::name(kind_of(model))));
+  }
+  return kind;
+}
+
+std::uint32_t head_dim(const Value& value) {
+  const std::int64_t given = value.whole_number({1, 1 << 20});
+  if (std::find(kHeadDims.begin(), kHeadDims.end(), given) == kHeadDims.end()) {
+    value.fail(fmt::format("'head_dim' is {}; expected 32, 64 or 128", given));
+  }
+  return static_cast<std::uint32_t>(given);
+}
+
+void check_heads_per_rank(const Value& tp, const ModelSpec& model, std::uint32_t tp_size) {
+  if (model.num_heads_q % tp_size != 0) {
+    tp.fail(fmt::format("'tp' is {}, which does not divide num_heads_q {}", tp_size,
+                        model.num_heads_q));
+  }
+  // Either a rank has whole KV heads of its own, or several ranks hold a copy of one.
+  if (model.num_heads_kv % tp_size != 0 && tp_size % model.num_heads_kv != 0) {
+    tp.fail(fmt::format("'tp' is {} with num_heads_kv {}; expected one to divide the other",
+                        tp_size, model.num_heads_kv));
+  }
+}
+
+}  // namespace
+
+void read_model(const Map& file, Scenario& scenario) {
+  const Map map{file.require("model"), Section::model};
+  ModelSpec& model = scenario.model;
+  const Value num_heads_q = map.require("num_heads_q");
+  model.num_heads_q = count(num_heads_q, {1, kMaxHeads});
+  model.num_heads_kv = count(map.require("num_heads_kv"), {1, kMaxHeads});
+  check_head_counts(num_heads_q, model);
+  model.attention = attention_kind(map, model);
+  model.head_dim = head_dim(map.require("head_dim"));
+  model.dtype = choice(map.require("dtype"), kModelDTypes);
+  model.softmax_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.head_dim)));
+  const std::optional<Value> scale = map.find("softmax_scale");
+  if (scale) model.softmax_scale = scale->number(kMinSoftmaxScale, kMaxSoftmaxScale);
+}
+
+void read_topology(const Map& file, Scenario& scenario) {
+  const Map map{file.require("topology"), Section::topology};
+  constexpr Range kRanks{1, kMaxWorldSize, " ranks"};
+  const Value cp = map.require("cp");
+  scenario.topology.cp = count(cp, kRanks);
+  const std::optional<Value> tp = map.find("tp");
+  if (tp) {
+    scenario.topology.tp = count(*tp, kRanks);
+    check_heads_per_rank(*tp, scenario.model, scenario.topology.tp);
+  }
+  const std::uint32_t world = scenario.topology.cp * scenario.topology.tp;
+  if (world > kMaxWorldSize) {
+    cp.fail(
+        fmt::format("cp {} times tp {} is {} ranks; expected at most {}, every one a simulated "
+                    "GPU",
+                    scenario.topology.cp, scenario.topology.tp, world, kMaxWorldSize));
+  }
+}
+
+void read_attention_kernel(const Map& file, Scenario& scenario) {
+  const std::optional<Value> value = file.find("attention_kernel");
+  if (!value) return;
+  scenario.attention_kernel = choice(*value, kAttentionKernels);
+  if (scenario.attention_kernel == AttentionKernel::mma && scenario.model.dtype == DType::f32) {
+    value->fail(
+        "'attention_kernel' is mma, which has no f32; expected fma or auto, or dtype f16 or bf16");
+  }
+}
+
+void read_cache(const Map& file, Scenario& scenario) {
+  const Map map{file.require("cache"), Section::cache};
+  CacheSpec& cache = scenario.cache;
+  cache.where = map.where();
+  cache.block_size = count(map.require("block_size"), {1, kMaxBlockSize, " tokens"});
+  const std::optional<Value> num_blocks = map.find("num_blocks");
+  if (num_blocks) {
+    const std::int64_t limit = kMaxPoolSlots / cache.block_size;
+    // Block 0 is the null block, so a pool of one block holds nothing.
+    cache.num_blocks = count(*num_blocks, {2, limit, ", the null block included"});
+    cache.where = num_blocks->where();
+  }
+  const std::optional<Value> shuffle_seed = map.find("shuffle_seed");
+  if (shuffle_seed) cache.shuffle_seed = shuffle_seed->seed();
+}
+
+void read_padding(const Map& file, Scenario& scenario) {
+  const std::optional<Value> value = file.find("padding");
+  if (!value) return;
+  const Map map{*value, Section::padding};
+  scenario.padding.token_multiple =
+      map.require("token_multiple").whole_number({1, kMaxTokenMultiple, " rows"});
+}
+
+void read_data(const Map& file, Scenario& scenario) {
+  const std::optional<Value> value = file.find("data");
+  if (!value) return;
+  const Map map{*value, Section::data};
+  const std::optional<Value> modes = map.find("modes");
+  if (modes) scenario.data.modes = choices(*modes, kDataModes);
+  const std::optional<Value> seed = map.find("seed");
+  if (seed) scenario.data.seed = seed->seed();
+}
+
+}  // namespace cpverify::scenario

@@ -1,0 +1,48 @@
+#include "scenario/schema.hpp"
+
+#include <cstddef>
+#include <vector>
+
+#include "support/check.hpp"
+
+namespace cpverify::scenario {
+
+const std::vector<SectionKeys>& schema() {
+  static const std::vector<SectionKeys> sections{
+      {Section::scenario,
+       "scenario",
+       {"name", "description", "model", "topology", "strategies", "attention_kernel", "cache",
+        "requests", "trace", "scheduler", "padding", "data", "checks", "inject", "expect"}},
+      {Section::model,
+       "model",
+       {"attention", "num_heads_q", "num_heads_kv", "head_dim", "dtype", "softmax_scale"}},
+      {Section::topology, "topology", {"cp", "tp"}},
+      {Section::cache, "cache", {"block_size", "num_blocks", "shuffle_seed"}},
+      {Section::request,
+       "requests",
+       {"id", "cached_prefix", "shared_prefix", "prompt", "decode", "arrival_step"}},
+      {Section::shared_prefix, "shared_prefix", {"request", "tokens"}},
+      {Section::trace,
+       "trace",
+       {"file", "first", "requests", "scale", "milliseconds_per_step", "hash_block_tokens"}},
+      {Section::scheduler, "scheduler", {"max_batched_tokens"}},
+      {Section::padding, "padding", {"token_multiple"}},
+      {Section::data, "data", {"modes", "seed"}},
+      {Section::inject, "inject", {"defect"}},
+      {Section::expect, "expect", {"findings"}},
+      {Section::finding,
+       "findings",
+       {"check", "kind", "strategy", "mode", "step", "rank", "request", "token", "key", "head",
+        "page", "slot", "buffer", "element", "kernel", "source", "detail"}},
+  };
+  return sections;
+}
+
+const SectionKeys& keys_of(Section section) {
+  const auto index = static_cast<std::size_t>(section);
+  CPVERIFY_CHECK(index < schema().size());
+  CPVERIFY_CHECK(schema()[index].section == section);
+  return schema()[index];
+}
+
+}  // namespace cpverify::scenario

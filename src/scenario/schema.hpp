@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/scenario.hpp"
+
+namespace cpverify::scenario {
+
+/// A map of the scenario file. `finding` is an entry of expect.findings.
+enum class Section : std::uint8_t {
+  scenario,
+  model,
+  topology,
+  cache,
+  request,
+  shared_prefix,
+  trace,
+  scheduler,
+  padding,
+  data,
+  inject,
+  expect,
+  finding,
+};
+
+struct SectionKeys {
+  Section section = Section::scenario;
+  std::string_view name;  ///< As messages and docs/scenario.md call it.
+  std::vector<std::string> keys;
+};
+
+/// Every key that the reader knows, section by section in the order of enum Section. Section inject
+/// also takes the parameters of the defect that it names.
+[[nodiscard]] const std::vector<SectionKeys>& schema();
+[[nodiscard]] const SectionKeys& keys_of(Section section);
+
+inline constexpr std::array kAttentionKinds{AttentionKind::mha, AttentionKind::gqa,
+                                            AttentionKind::mqa};
+inline constexpr std::array kModelDTypes{DType::f32, DType::f16, DType::bf16};
+inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMode::poison};
+inline constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag};
+inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
+                                              AttentionKernel::mma};
+inline constexpr std::array kChecks{Check::metadata,  Check::collectives, Check::memcheck,
+                                    Check::initcheck, Check::kv_pool,     Check::count,
+                                    Check::poison,    Check::lse,         Check::output,
+                                    Check::bitwise,   Check::determinism};
+
+/// Every token is simulated on all ranks and compared with a reference whose work grows with the
+/// square of the length, so longer scenarios would never end; lengths of 32 bits are not reached.
+inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMaxRequests = 1024;
+/// One simulated GPU per rank, each with its own pool and buffers.
+inline constexpr std::int64_t kMaxWorldSize = 64;
+inline constexpr std::int64_t kMaxHeads = 1024;
+inline constexpr std::int64_t kMaxBlockSize = 1024;
+/// num_blocks * block_size.
+inline constexpr std::int64_t kMaxPoolSlots = std::int64_t{1} << 22;
+/// Values of q, k and v over all tokens of all requests: 4 GiB in f32.
+inline constexpr std::int64_t kMaxDataValues = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMaxTokenMultiple = 1024;
+inline constexpr std::int64_t kMaxArrivalStep = std::int64_t{1} << 20;
+
+}  // namespace cpverify::scenario

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <yaml-cpp/yaml.h>
+
+#include "cpverify/error.hpp"
+#include "scenario/schema.hpp"
+
+namespace cpverify::scenario {
+
+/// Allowed values, both ends included. `why` follows the limits in the message: "; every token ..".
+struct Range {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  std::string_view why{};
+};
+
+/// `word` as messages show it: in quotes, control characters replaced, cut when long.
+[[nodiscard]] std::string in_quotes(std::string_view word);
+
+/// "unknown dtype 'bf61'; did you mean 'bf16'? expected one of: f32, f16, bf16".
+[[nodiscard]] std::string unknown_word(std::string_view what, std::string_view word,
+                                       const std::vector<std::string>& known);
+
+/// One node of a scenario file: what stands there, where, and under which key. Every reading
+/// function throws InputError at the node when it is not of the type asked for.
+class Value {
+ public:
+  /// `where` gives the file, and the place to blame when the node itself is empty.
+  Value(YAML::Node node, const SourceLocation& where, std::string name);
+
+  [[nodiscard]] const SourceLocation& where() const noexcept { return where_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const YAML::Node& node() const noexcept { return node_; }
+
+  [[nodiscard]] std::int64_t whole_number(const Range& range) const;
+  /// Any whole number from 0 to 2^64 - 1.
+  [[nodiscard]] std::uint64_t seed() const;
+  /// A decimal number, above `min` and at most `max`.
+  [[nodiscard]] float number(float min, float max) const;
+  /// Text that is not empty; a number counts as its spelling.
+  [[nodiscard]] std::string text() const;
+  /// Text of letters, digits, '_', '-' and '.', at most 64 of them.
+  [[nodiscard]] std::string identifier() const;
+  /// Entries of a list that is not empty, each named like the list.
+  [[nodiscard]] std::vector<Value> list() const;
+
+  [[noreturn]] void fail(const std::string& message) const;
+  /// "'cp': expected a whole number, found 'x'".
+  [[noreturn]] void fail_type(std::string_view expected) const;
+
+ private:
+  /// A scalar without quotes; quoted ones are text, even if they look like numbers.
+  [[nodiscard]] bool is_plain() const;
+
+  YAML::Node node_;
+  SourceLocation where_;
+  std::string name_;
+};
+
+/// A map whose keys were checked: none is repeated, and every one is known (section inject: every
+/// key is an identifier).
+class Map {
+ public:
+  /// Throws InputError when the value is no map, or at the first bad key.
+  Map(const Value& value, Section section);
+
+  [[nodiscard]] std::optional<Value> find(std::string_view key) const;
+  /// Throws InputError when the key is missing.
+  [[nodiscard]] Value require(std::string_view key) const;
+  /// In the order of the file.
+  [[nodiscard]] const std::vector<Value>& values() const noexcept { return values_; }
+  [[nodiscard]] const SourceLocation& where() const noexcept { return where_; }
+
+ private:
+  void check_key(const std::string& key, const SourceLocation& where) const;
+
+  Section section_;
+  SourceLocation where_;
+  std::vector<Value> values_;
+};
+
+/// One of the words that name() gives to the enumerators of `all`.
+template <class Enum, std::size_t kCount>
+[[nodiscard]] Enum choice(const Value& value, const std::array<Enum, kCount>& all) {
+  const std::string word = value.text();
+  std::vector<std::string> known;
+  known.reserve(kCount);
+  // Qualified: name() for every enum is declared in namespace cpverify.
+  for (const Enum candidate : all) known.emplace_back(cpverify::name(candidate));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (known[i] == word) return all[i];
+  }
+  value.fail(unknown_word(value.name(), word, known));
+}
+
+/// A list of such words, each at most once.
+template <class Enum, std::size_t kCount>
+[[nodiscard]] std::vector<Enum> choices(const Value& value, const std::array<Enum, kCount>& all) {
+  std::vector<Enum> chosen;
+  for (const Value& entry : value.list()) {
+    const Enum enumerator = choice(entry, all);
+    for (const Enum earlier : chosen) {
+      if (earlier == enumerator) entry.fail("'" + entry.text() + "' is listed twice");
+    }
+    chosen.push_back(enumerator);
+  }
+  return chosen;
+}
+
+}  // namespace cpverify::scenario
