@@ -30,8 +30,8 @@ struct RankIntegers {
 /// Number of keys that a query sees: bottom-right causal over computed + new tokens of its request.
 [[nodiscard]] std::int64_t visible_keys(const StepRow& row, std::int64_t new_token_index);
 
-/// What every pool slot must hold after `step`: the (request, position) last written to it, or none
-/// (never written, or written before step 0 and then cached.. entry present).
+/// What a pool slot must hold: the K/V of the token last written to it. A token cached before step
+/// 0 counts as written.
 struct SlotOwner {
   bool is_written = false;
   RequestId request;

@@ -1,0 +1,18 @@
+#include "reference/attention.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "cpverify/data.hpp"
+#include "cpverify/step.hpp"
+#include "reference/blocked_attention.hpp"
+
+namespace cpverify::reference {
+
+StepReference step_reference(const Problem& problem, std::uint32_t step,
+                             const std::vector<RequestData>& data, unsigned threads) {
+  return blocked_attention(problem, problem.steps.at(step), data,
+                           {.threads = threads, .with_bounds = true});
+}
+
+}  // namespace cpverify::reference
