@@ -31,6 +31,7 @@ struct RunCapture {
   std::vector<StepCapture> steps;    ///< Up to and including the first that is not complete.
   std::vector<Finding> findings;     ///< memcheck, initcheck and collectives, in the plan's terms.
   std::uint64_t digest = 0;          ///< FNV-1a over all captured bytes and faults.
+  bool has_checkers = true;          ///< False: the lane has none; no finding means nothing.
 };
 
 struct RunOptions {
