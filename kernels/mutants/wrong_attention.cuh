@@ -1,0 +1,41 @@
+#pragma once
+
+#include "attention_policy.cuh"
+#include "device.cuh"
+
+// Attention policies with one defect each. A mutant module has the entries of the kernel it breaks.
+
+namespace cpverify::kernels {
+
+/// Every query sees one key too many. The last one has no further key to see.
+struct CausalPlusOne : CorrectAttention {
+  static __device__ __forceinline__ int visible_keys(int query, int query_len, int kv_len) {
+    return minimum(CorrectAttention::visible_keys(query + 1, query_len, kv_len), kv_len);
+  }
+};
+
+/// Forgets to leave base 2.
+struct LseBase2 : CorrectAttention {
+  static __device__ __forceinline__ float log_sum_exp(float maximum_log2, float sum) {
+    return maximum_log2 + log2_approximate(sum);
+  }
+};
+
+/// Takes whole pages, and with them the unwritten slots at the end of the last one, for keys.
+struct PageRounded : CorrectAttention {
+  static __device__ __forceinline__ int readable_keys(int kv_len, int block_size) {
+    return (kv_len + block_size - 1) / block_size * block_size;
+  }
+};
+
+/// Reads shared memory that other threads may not have written yet.
+struct MissingBarrier : CorrectAttention {
+  static __device__ __forceinline__ void publish_copies() {}
+};
+
+/// Reads shared memory while copies into it are still under way.
+struct NoWait : CorrectAttention {
+  static __device__ __forceinline__ void wait_for_copies() {}
+};
+
+}  // namespace cpverify::kernels
