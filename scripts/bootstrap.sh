@@ -35,7 +35,7 @@ has_version() {
 
 has_clang() {
   local candidate
-  for candidate in clang++ clang++-{14..22}; do
+  for candidate in clang++ clang++-{14..20}; do
     has_version "$candidate" 14 && return
   done
   return 1

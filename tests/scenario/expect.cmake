@@ -1,0 +1,37 @@
+# cmake -DTOOL=.. -DSTATUS=n -DSAYS=.. [-DFROM=.. -DTO=..] -DWORK=file.yaml -P expect.cmake -- ARGS...
+# Runs TOOL with ARGS and wants exit status STATUS and, on stderr, the text SAYS in one line. FROM is
+# replaced by TO in minimal.yaml first; the result is WORK.
+
+set(arguments "")
+set(is_argument FALSE)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(i RANGE ${last})
+  if(is_argument)
+    list(APPEND arguments "${CMAKE_ARGV${i}}")
+  elseif(CMAKE_ARGV${i} STREQUAL "--")
+    set(is_argument TRUE)
+  endif()
+endforeach()
+
+file(READ ${CMAKE_CURRENT_LIST_DIR}/minimal.yaml text)
+if(DEFINED FROM)
+  string(FIND "${text}" "${FROM}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "minimal.yaml does not contain: ${FROM}")
+  endif()
+  string(REPLACE "${FROM}" "${TO}" text "${text}")
+endif()
+file(WRITE ${WORK} "${text}")
+
+execute_process(COMMAND ${TOOL} ${arguments} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE err)
+message("exit ${status}\n${err}")
+if(NOT status STREQUAL STATUS)
+  message(FATAL_ERROR "exit status is ${status}, expected ${STATUS}; stdout:\n${out}")
+endif()
+string(FIND "${err}" "${SAYS}" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "stderr does not say: ${SAYS}")
+endif()
+if(NOT status EQUAL 0 AND NOT out STREQUAL "")
+  message(FATAL_ERROR "a refusal belongs on stderr, but stdout is:\n${out}")
+endif()

@@ -1,0 +1,14 @@
+# cmake -DTOOL=.. -DSOURCE_DIR=.. -DWORK_DIR=.. -P same_json.cmake
+# The verdicts of all scenarios are the same bytes whatever the number of scenarios at a time.
+foreach(jobs 1 3)
+  execute_process(COMMAND ${TOOL} run scenarios --jobs ${jobs} --json ${WORK_DIR}/jobs_${jobs}.json
+    WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE console_${jobs} COMMAND_ERROR_IS_FATAL ANY)
+  file(READ ${WORK_DIR}/jobs_${jobs}.json json_${jobs})
+endforeach()
+if(NOT json_1 STREQUAL json_3)
+  message(FATAL_ERROR "the JSON depends on --jobs: compare ${WORK_DIR}/jobs_{1,3}.json")
+endif()
+if(NOT console_1 STREQUAL console_3)
+  message(FATAL_ERROR "the console text depends on --jobs")
+endif()
+string(JSON version GET "${json_1}" schema_version)
