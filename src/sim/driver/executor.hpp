@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpverify/fault.hpp"
+#include "gpu/driver_api.hpp"
+#include "sim/driver/fault_log.hpp"
+#include "sim/driver/streams.hpp"
+#include "sim/machine/global_memory.hpp"
+
+namespace cpverify::sim {
+
+/// Does the work of streams on the machine, and keeps what its checkers see.
+class Executor {
+ public:
+  Executor(GlobalMemory& memory, FaultLog& faults) : memory_{memory}, faults_{faults} {}
+
+  /// Work of a context with a sticky error is dropped. A fault of a kernel makes its error sticky.
+  void execute(Context& context, Work& work);
+
+  /// An API call is about to access memory: invalid_value, and a Fault that names the call, when a
+  /// byte of the range is not in one live allocation.
+  struct HostAccess {
+    const char* call = "";
+    gpu::CuDevice device = 0;
+    FaultKind outside = FaultKind::out_of_bounds_read;
+  };
+  [[nodiscard]] gpu::CuResult check(const HostAccess& access, std::uint64_t address,
+                                    std::size_t size_bytes);
+
+ private:
+  void run(Context& context, UploadWork& work);
+  void run(Context& context, DownloadWork& work);
+  void run(Context& context, CopyWork& work);
+  void run(Context& context, FillWork& work);
+  void run(Context& context, LaunchWork& work);
+  void run(Context& context, WaitWork& work);
+
+  GlobalMemory& memory_;
+  FaultLog& faults_;
+};
+
+}  // namespace cpverify::sim

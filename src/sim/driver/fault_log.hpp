@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cpverify/fault.hpp"
+
+namespace cpverify::sim {
+
+/// Faults of many launches, one per (kernel, instruction, kind, device) in the order of their first
+/// occurrence; counts add up.
+class FaultLog {
+ public:
+  void add(const Fault& fault);
+  /// Hands the faults over and begins anew.
+  [[nodiscard]] std::vector<Fault> take();
+
+ private:
+  using Key = std::tuple<std::string, std::uint32_t, FaultKind, std::uint32_t>;
+
+  std::vector<Fault> faults_;
+  std::map<Key, std::size_t> index_;
+};
+
+}  // namespace cpverify::sim

@@ -1,0 +1,146 @@
+#include "sim/driver/sim_driver.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "gpu/driver_api.hpp"
+#include "sim/driver/simulated_driver.hpp"
+#include "sim/driver/streams.hpp"
+#include "support/check.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+/// Compute capability that the machine models.
+constexpr int kComputeMajor = 9;
+constexpr int kComputeMinor = 0;
+
+}  // namespace
+
+using gpu::CuContext;
+using gpu::CuDevice;
+using gpu::CuResult;
+using gpu::CuStream;
+
+SimulatedDriver::SimulatedDriver(const SimOptions& options)
+    : options_{options},
+      executor_{memory_, faults_},
+      streams_{[this](Context& context, Work& work) { executor_.execute(context, work); }} {
+  CPVERIFY_CHECK(options.device_count >= 0);
+  for (CuDevice device = 0; device < options.device_count; ++device) {
+    auto context = std::make_unique<Context>();
+    context->device = device;
+    streams_.add_default(*context);
+    context_of_device_.push_back(contexts_.insert(std::move(context)));
+  }
+}
+
+Context* SimulatedDriver::live_context(CuContext handle) const noexcept {
+  Context* context = contexts_.find(handle);
+  return context != nullptr && context->references > 0 ? context : nullptr;
+}
+
+CuResult SimulatedDriver::current_status() const noexcept {
+  if (!is_initialised_) return CuResult::not_initialized;
+  const Context* context = live_context(current_);
+  return context == nullptr ? CuResult::invalid_context : context->sticky;
+}
+
+CuResult SimulatedDriver::find_stream(CuStream handle, Stream*& target) const noexcept {
+  const CuResult status = current_status();
+  if (status != CuResult::success) return status;
+  target = streams_.find(handle, *live_context(current_));
+  return target == nullptr ? CuResult::invalid_handle : target->context->sticky;
+}
+
+CuResult SimulatedDriver::cuInit(unsigned flags) {
+  if (flags != 0) return CuResult::invalid_value;
+  is_initialised_ = true;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuDeviceGetCount(int* count) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (count == nullptr) return CuResult::invalid_value;
+  *count = options_.device_count;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuDeviceGet(CuDevice* device, int ordinal) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (device == nullptr) return CuResult::invalid_value;
+  if (ordinal < 0 || ordinal >= options_.device_count) return CuResult::invalid_device;
+  *device = ordinal;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuDeviceGetAttribute(int* value, int attribute, CuDevice device) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (device < 0 || device >= options_.device_count) return CuResult::invalid_device;
+  const bool is_major = attribute == gpu::kDeviceAttributeComputeMajor;
+  if (value == nullptr || (!is_major && attribute != gpu::kDeviceAttributeComputeMinor)) {
+    return CuResult::invalid_value;
+  }
+  *value = is_major ? kComputeMajor : kComputeMinor;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuDevicePrimaryCtxRetain(CuContext* context, CuDevice device) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (context == nullptr) return CuResult::invalid_value;
+  if (device < 0 || device >= options_.device_count) return CuResult::invalid_device;
+  *context = context_of_device_[static_cast<std::size_t>(device)];
+  ++contexts_.find(*context)->references;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuDevicePrimaryCtxRelease(CuDevice device) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (device < 0 || device >= options_.device_count) return CuResult::invalid_device;
+  Context* context = contexts_.find(context_of_device_[static_cast<std::size_t>(device)]);
+  if (context->references == 0) return CuResult::invalid_context;
+  if (--context->references == 0) destroy(*context);
+  return CuResult::success;
+}
+
+void SimulatedDriver::destroy(Context& context) {
+  // Work of other devices may still use this one's memory.
+  streams_.drain_all();
+  streams_.remove_all(context);
+  events_.erase_if([&](const DriverEvent& event) { return event.context == &context; });
+  functions_.erase_if([&](const DriverFunction& function) { return function.context == &context; });
+  modules_.erase_if([&](const DriverModule& module) { return module.context == &context; });
+  std::erase_if(allocations_, [&](const auto& entry) {
+    return entry.second == &context && memory_.free(entry.first);
+  });
+  context.sticky = CuResult::success;
+}
+
+CuResult SimulatedDriver::cuCtxSetCurrent(CuContext context) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (context != nullptr && live_context(context) == nullptr) return CuResult::invalid_context;
+  current_ = context;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuCtxGetCurrent(CuContext* context) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (context == nullptr) return CuResult::invalid_value;
+  *context = live_context(current_) == nullptr ? nullptr : current_;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuCtxSynchronize() {
+  const CuResult status = current_status();
+  if (status != CuResult::success) return status;
+  const Context& context = *live_context(current_);
+  streams_.drain(context);
+  return context.sticky;
+}
+
+std::unique_ptr<SimDriver> make_sim_driver(const SimOptions& options) {
+  return std::make_unique<SimulatedDriver>(options);
+}
+
+}  // namespace cpverify::sim
