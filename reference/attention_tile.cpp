@@ -57,8 +57,10 @@ double exponentiate_row(double* scores, double maximum, Index stride) {
   Lanes sum = Lanes::Zero();
   for (Index key = 0; key < stride; key += kLanes) {
     LanesMap lanes{scores + key};
-    const Lanes exponent = lanes - maximum;
-    lanes = (exponent < kSmallestExponent).select(0.0, exponent.exp());
+    const Lanes exponents = lanes - maximum;
+    // A step of its own: Eigen has no vector code for exp inside select, and would call libm's.
+    const Lanes weights = exponents.exp();
+    lanes = (exponents < kSmallestExponent).select(0.0, weights);
     sum += lanes;
   }
   return sum.sum();
