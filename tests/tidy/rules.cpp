@@ -111,12 +111,14 @@ const SourceFile* nearest_list(const std::vector<SourceFile>& tree, std::string_
   return nullptr;
 }
 
-/// The path without extension and folder of its list: what a list may call it by.
+/// True when the list names the file by its path from the list's folder, with or without extension,
+/// or, for a kernel, by its name alone: that is also the module's name.
 bool is_listed(const SourceFile& list, std::string_view path) {
   const std::size_t folder = list.path.size() - std::string_view{"CMakeLists.txt"}.size();
   const std::string relative{path.substr(folder)};
   const std::string stem = relative.substr(0, relative.rfind('.'));
-  for (const std::string& name : {relative, stem}) {
+  const std::string module = path.ends_with(".cu") ? stem.substr(stem.rfind('/') + 1) : stem;
+  for (const std::string& name : {relative, stem, module}) {
     for (std::size_t at = list.text.find(name); at != std::string::npos;
          at = list.text.find(name, at + 1)) {
       const char before = at == 0 ? ' ' : list.text[at - 1];
@@ -279,6 +281,30 @@ std::vector<Violation> check_unused_headers(const std::vector<SourceFile>& tree)
   return violations;
 }
 
+std::vector<Violation> check_documented_paths(const std::vector<SourceFile>& tree) {
+  static const std::regex path{
+      "`((src|include|reference|kernels|tests|docs|cmake|scripts|scenarios|bench|reports)"
+      "/[A-Za-z0-9_./-]*)`"};
+  std::vector<Violation> violations;
+  for (const SourceFile& page : tree) {
+    if (!page.path.ends_with(".md")) continue;
+    std::size_t number = 0;
+    for (const std::string_view line : split_lines(page.text)) {
+      ++number;
+      for (std::cregex_iterator match{line.data(), line.data() + line.size(), path}, end;
+           match != end; ++match) {
+        const std::string name = (*match)[1];
+        const bool is_there = std::any_of(tree.begin(), tree.end(), [&](const SourceFile& file) {
+          return file.path == name ||
+                 file.path.starts_with(name.ends_with('/') ? name : name + "/");
+        });
+        if (!is_there) violations.push_back({page.path, number, name + " is not there"});
+      }
+    }
+  }
+  return violations;
+}
+
 const std::vector<Rule>& all_rules() {
   static const std::vector<Rule> rules{
       {"includes", check_includes},
@@ -292,6 +318,7 @@ const std::vector<Rule>& all_rules() {
       {"pragma_once", check_pragma_once},
       {"macros", check_macros},
       {"unused_headers", check_unused_headers},
+      {"documented_paths", check_documented_paths},
   };
   return rules;
 }

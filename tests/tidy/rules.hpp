@@ -37,6 +37,8 @@ struct Rule {
 
 /// Every header is included by some file.
 [[nodiscard]] std::vector<Violation> check_unused_headers(const std::vector<SourceFile>& tree);
+/// A path in backticks in a page is there.
+[[nodiscard]] std::vector<Violation> check_documented_paths(const std::vector<SourceFile>& tree);
 
 /// All of the above.
 [[nodiscard]] const std::vector<Rule>& all_rules();

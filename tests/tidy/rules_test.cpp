@@ -205,6 +205,13 @@ TEST(ListedSources, MayBeListedFromAFolderAbove) {
   EXPECT_FALSE(check_listed_sources({{"a.cpp", ""}}).empty());
 }
 
+TEST(ListedSources, KernelsGoByTheNameOfTheirModule) {
+  const SourceFile list{"kernels/CMakeLists.txt", "set(modules a)"};
+  EXPECT_TRUE(check_listed_sources({list, {"kernels/mutants/a.cu", ""}}).empty());
+  EXPECT_FALSE(check_listed_sources({list, {"kernels/mutants/a.cpp", ""}}).empty());
+  EXPECT_FALSE(check_listed_sources({list, {"kernels/b.cu", ""}}).empty());
+}
+
 TEST(LayerFolders, NewOnesNeedAnEntry) {
   EXPECT_EQ(lines(check_layer_folders, "src/helpers/a.cpp", ""), kFirst);
   EXPECT_EQ(lines(check_layer_folders, "src/a.cpp", ""), kFirst);
@@ -241,10 +248,19 @@ TEST(UnusedHeaders, AreFound) {
           .empty());
 }
 
+TEST(DocumentedPaths, MustExist) {
+  const SourceFile source{"src/run/runner.cpp", ""};
+  const auto count = [&](std::string text) {
+    return check_documented_paths({source, {"docs/a.md", std::move(text)}}).size();
+  };
+  EXPECT_EQ(count("`src/run/runner.cpp` in `src/run/`, `src/run` and `src/<layer>/x.cpp`"), 0U);
+  EXPECT_EQ(count("`src/run/walker.cpp` and `src/ru`"), 2U);
+}
+
 TEST(AllRules, HaveDifferentNames) {
   std::vector<std::string_view> names;
   for (const Rule& rule : all_rules()) names.push_back(rule.name);
-  EXPECT_EQ(names.size(), 11U);
+  EXPECT_EQ(names.size(), 12U);
   for (std::size_t i = 0; i < names.size(); ++i) {
     for (std::size_t j = i + 1; j < names.size(); ++j) EXPECT_NE(names[i], names[j]);
   }

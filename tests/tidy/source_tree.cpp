@@ -23,7 +23,7 @@ bool is_skipped_folder(const std::filesystem::path& folder) {
 bool is_text(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   return has_extension(name, {".hpp", ".cpp", ".cu", ".cuh", ".inc", ".cmake", ".txt", ".md", ".sh",
-                              ".yaml", ".json", ".py"}) ||
+                              ".yaml", ".json", ".jsonl", ".py"}) ||
          name == "cpverify" || name == "run-tests" || name == "run";
 }
 
