@@ -1,0 +1,85 @@
+// Subject and oracle were written apart, one by closed forms, one token by token. On random batches
+// they must agree on every integer; and when one of the subject's integers is changed, whichever it
+// is, the judge must say so.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
+#include "cpverify/step.hpp"
+#include "judge/judge.hpp"
+
+namespace cpverify {
+namespace {
+
+constexpr StrategyKind kStrategies[] = {StrategyKind::single, StrategyKind::zigzag};
+
+RequestSpec any_request(std::size_t index) {
+  RequestSpec request;
+  request.id = "r" + std::to_string(index);
+  request.cached_prefix = *rc::gen::inRange<std::int64_t>(0, 40);
+  request.prompt = *rc::gen::inRange<std::int64_t>(1, 60);
+  request.decode = *rc::gen::inRange<std::int64_t>(0, 3);
+  request.arrival_step = *rc::gen::inRange<std::int64_t>(0, 3);
+  return request;
+}
+
+Scenario any_scenario() {
+  constexpr std::uint32_t kTpSizes[] = {1, 2, 4};
+  Scenario scenario;
+  scenario.model.num_heads_q = 8;
+  scenario.model.num_heads_kv = *rc::gen::element(1U, 2U, 4U, 8U);
+  scenario.model.head_dim = 32;
+  scenario.topology.cp = *rc::gen::inRange(1U, 9U);
+  scenario.topology.tp = kTpSizes[*rc::gen::inRange(0, 3)];
+  scenario.cache.block_size = *rc::gen::inRange(1U, 20U);
+  scenario.padding.token_multiple = *rc::gen::inRange<std::int64_t>(1, 9);
+  scenario.scheduler.max_batched_tokens = *rc::gen::inRange<std::int64_t>(0, 80);
+  const std::size_t count = *rc::gen::inRange<std::size_t>(1, 5);
+  for (std::size_t i = 0; i < count; ++i) scenario.requests.push_back(any_request(i));
+  if (*rc::gen::arbitrary<bool>()) scenario.cache.shuffle_seed = 5;
+  scenario.checks = {Check::metadata, Check::collectives};
+  return scenario;
+}
+
+RC_GTEST_PROP(Oracle, AgreesWithEveryPlan, ()) {
+  const Problem problem = make_problem(any_scenario());
+  for (const Step& step : problem.steps) {
+    for (const StrategyKind strategy : kStrategies) {
+      const Plan plan = make_plan(problem, step.index, strategy);
+      const std::vector<Finding> findings = judge::judge_plan(problem, plan, DataMode::random);
+      if (!findings.empty()) RC_FAIL(findings.front().buffer + ": " + findings.front().detail);
+    }
+  }
+}
+
+RC_GTEST_PROP(Oracle, SeesAnyChangedInteger, ()) {
+  const Problem problem = make_problem(any_scenario());
+  const auto step = *rc::gen::inRange<std::size_t>(0, problem.steps.size());
+  const StrategyKind strategy =
+      *rc::gen::elementOf(std::vector<StrategyKind>{kStrategies[0], kStrategies[1]});
+  Plan plan = make_plan(problem, static_cast<std::uint32_t>(step), strategy);
+  RankPlan& rank = plan.ranks[*rc::gen::inRange<std::size_t>(0, plan.ranks.size())];
+  std::vector<Buffer*> arrays;
+  for (Buffer& buffer : rank.buffers) {
+    if (!buffer.values.empty()) arrays.push_back(&buffer);
+  }
+  Buffer& changed = *arrays.at(*rc::gen::inRange<std::size_t>(0, arrays.size()));
+  const auto element = *rc::gen::inRange<std::size_t>(0, changed.values.size());
+  changed.values[element] += *rc::gen::element(-1, 1);
+
+  const std::vector<Finding> findings = judge::judge_plan(problem, plan, DataMode::random);
+  RC_ASSERT(findings.size() == 1U);
+  RC_ASSERT(findings.front().rank == rank.rank);
+  RC_ASSERT(findings.front().buffer == changed.name);
+  RC_ASSERT(findings.front().element == static_cast<std::int64_t>(element));
+}
+
+}  // namespace
+}  // namespace cpverify
