@@ -271,6 +271,7 @@ std::uint64_t digest(const RunCapture& capture) {
 
 RunCapture Runner::run(const std::vector<Plan>& plans) {
   CPVERIFY_CHECK(!plans.empty());
+  capture_.has_checkers = lane_.has_checkers();
   open_devices(plans.front().ranks.size());
   fill_pools(plans.front());
   for (const Plan& plan : plans) {
