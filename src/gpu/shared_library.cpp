@@ -1,0 +1,33 @@
+#include "gpu/shared_library.hpp"
+
+#include <string>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "cpverify/error.hpp"
+
+namespace cpverify::gpu {
+
+SharedLibrary::SharedLibrary(const std::string& name, const std::string& advice)
+    : name_{name}, advice_{advice}, handle_{dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)} {
+  if (handle_ != nullptr) return;
+  const char* reason = dlerror();
+  throw EnvironmentError{fmt::format("cannot open {} ({}); {}", name_,
+                                     reason == nullptr ? "no reason given" : reason, advice_)};
+}
+
+SharedLibrary::~SharedLibrary() {
+  dlclose(handle_);
+}
+
+void* SharedLibrary::address(const char* symbol) const {
+  void* found = dlsym(handle_, symbol);
+  if (found == nullptr) {
+    throw EnvironmentError{
+        fmt::format("{} has no function {}, so it is too old; {}", name_, symbol, advice_)};
+  }
+  return found;
+}
+
+}  // namespace cpverify::gpu

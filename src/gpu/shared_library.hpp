@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+namespace cpverify::gpu {
+
+/// A library opened at run time.
+class SharedLibrary {
+ public:
+  /// `advice` ends the message of the EnvironmentError thrown when the library cannot be opened, or
+  /// when it lacks a function: what to install or which option to use instead.
+  SharedLibrary(const std::string& name, const std::string& advice);
+  ~SharedLibrary();
+  SharedLibrary(const SharedLibrary&) = delete;
+  SharedLibrary& operator=(const SharedLibrary&) = delete;
+
+  /// Sets a function pointer to the library's function of that name.
+  template <class Function>
+  void resolve(Function*& target, const char* symbol) const {
+    target = reinterpret_cast<Function*>(address(symbol));
+  }
+
+ private:
+  [[nodiscard]] void* address(const char* symbol) const;
+
+  std::string name_;
+  std::string advice_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace cpverify::gpu
