@@ -1,0 +1,343 @@
+#include "property/plan/host_walk.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
+#include "cpverify/plan.hpp"
+#include "cpverify/step.hpp"
+
+namespace cpverify::test {
+namespace {
+
+constexpr std::int64_t kUnwritten = -1;
+/// What a query row that attention has seen leaves in its LSE.
+constexpr std::int64_t kLseWritten = 7;
+constexpr std::size_t kMaxComplaints = 10;
+
+/// Origin of element `dim` of a head of a token: unique over everything in a problem.
+std::int64_t origin(TensorKind tensor, RequestId request, std::int64_t position,
+                    std::int64_t head_dim_index) {
+  return ((static_cast<std::int64_t>(tensor) + 1) << 56) +
+         (static_cast<std::int64_t>(request.value()) << 40) + (position << 16) + head_dim_index;
+}
+
+struct Token {
+  RequestId request;
+  std::int64_t position = 0;
+};
+
+std::vector<Token> flattened(const Step& step) {
+  std::vector<Token> tokens;
+  for (const StepRow& row : step.rows) {
+    for (std::int64_t i = 0; i < row.scheduled; ++i) {
+      tokens.push_back({row.request, row.computed + i});
+    }
+  }
+  return tokens;
+}
+
+template <class T>
+T argument(const Launch& launch, std::size_t index) {
+  return std::get<T>(launch.arguments.at(index));
+}
+
+}  // namespace
+
+HostWalk::HostWalk(const Problem& problem) : problem_{problem} {}
+
+void HostWalk::complain(std::string text) {
+  if (complaints_.size() < kMaxComplaints) {
+    complaints_.push_back(std::move(text));
+  }
+}
+
+HostWalk::Cell HostWalk::load(const RankPlan& plan, const Rank& rank, BufferRef ref,
+                              std::int64_t offset) {
+  const Cells& cells = rank.at(ref.buffer.value());
+  const std::int64_t place = ref.offset_elems + offset;
+  const std::string& name = plan.buffers.at(ref.buffer.value()).name;
+  if (place < 0 || place >= static_cast<std::int64_t>(cells.size())) {
+    complain(fmt::format("rank {} reads {}[{}]", plan.rank.value(), name, place));
+    return 0;
+  }
+  const Cell value = cells[static_cast<std::size_t>(place)];
+  if (value == kUnwritten && plan.buffers[ref.buffer.value()].role != BufferRole::metadata) {
+    complain(fmt::format("rank {} reads unwritten {}[{}]", plan.rank.value(), name, place));
+  }
+  return value;
+}
+
+void HostWalk::store(const RankPlan& plan, Rank& rank, BufferRef ref, std::int64_t offset,
+                     Cell value) {
+  Cells& cells = rank.at(ref.buffer.value());
+  const std::int64_t place = ref.offset_elems + offset;
+  if (place < 0 || place >= static_cast<std::int64_t>(cells.size())) {
+    complain(fmt::format("rank {} writes {}[{}]", plan.rank.value(),
+                         plan.buffers.at(ref.buffer.value()).name, place));
+    return;
+  }
+  cells[static_cast<std::size_t>(place)] = value;
+}
+
+void HostWalk::prepare(const RankPlan& plan, const Step& step, Rank& rank) {
+  const std::vector<Token> tokens = flattened(step);
+  std::size_t pool = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    const auto size = static_cast<std::size_t>(buffer.size_elems());
+    Cells cells(size, kUnwritten);
+    if (buffer.role == BufferRole::metadata) {
+      cells = buffer.values;
+    } else if (buffer.role == BufferRole::kv_pool) {
+      cells = pools_.at(plan.rank.value()).at(pool++);
+    } else if (buffer.role == BufferRole::input) {
+      const std::int64_t dim = buffer.shape.back();
+      const std::int64_t row_elems = buffer.input->heads.count * dim;
+      std::fill(cells.begin(), cells.end(), 0);
+      for (std::size_t i = 0; i < tokens.size() * static_cast<std::size_t>(row_elems); ++i) {
+        const auto elem = static_cast<std::int64_t>(i);
+        const Token& token = tokens[static_cast<std::size_t>(elem / row_elems)];
+        cells.at(i) = origin(buffer.input->tensor, token.request, token.position,
+                             buffer.input->heads.first * dim + elem % row_elems);
+      }
+    }
+    rank.push_back(std::move(cells));
+  }
+}
+
+void HostWalk::gather_rows(const RankPlan& plan, const Launch& launch, Rank& rank) {
+  const auto source = argument<BufferRef>(launch, 0);
+  const auto index = argument<BufferRef>(launch, 1);
+  const auto target = argument<BufferRef>(launch, 2);
+  const auto elem = static_cast<std::int64_t>(size_bytes(problem_.scenario.model.dtype));
+  const std::int64_t row_elems = argument<std::int32_t>(launch, 4) / elem;
+  for (std::int64_t i = 0; i < argument<std::int32_t>(launch, 3); ++i) {
+    const std::int64_t row = load(plan, rank, index, i);
+    for (std::int64_t j = 0; j < row_elems; ++j) {
+      const std::int64_t from = row * (argument<std::int64_t>(launch, 5) / elem) + j;
+      const std::int64_t to = i * (argument<std::int64_t>(launch, 6) / elem) + j;
+      store(plan, rank, target, to, row < 0 ? 0 : load(plan, rank, source, from));
+    }
+  }
+}
+
+void HostWalk::kv_write(const RankPlan& plan, const Launch& launch, Rank& rank) {
+  const auto elem = static_cast<std::int64_t>(size_bytes(problem_.scenario.model.dtype));
+  const std::int64_t row_elems = argument<std::int32_t>(launch, 6) / elem;
+  const std::int64_t stride = argument<std::int64_t>(launch, 7) / elem;
+  for (std::int64_t i = 0; i < argument<std::int32_t>(launch, 5); ++i) {
+    const std::int64_t slot = load(plan, rank, argument<BufferRef>(launch, 2), i);
+    for (std::int64_t j = 0; slot >= 0 && j < row_elems; ++j) {
+      store(plan, rank, argument<BufferRef>(launch, 3), slot * row_elems + j,
+            load(plan, rank, argument<BufferRef>(launch, 0), i * stride + j));
+      store(plan, rank, argument<BufferRef>(launch, 4), slot * row_elems + j,
+            load(plan, rank, argument<BufferRef>(launch, 1), i * stride + j));
+    }
+  }
+}
+
+void HostWalk::attend_row(const RankPlan& plan, const Launch& launch, Rank& rank, std::int64_t seq,
+                          std::int64_t query) {
+  const std::int64_t dim = problem_.scenario.model.head_dim;
+  const std::int64_t heads = argument<std::int32_t>(launch, 11);
+  const std::int64_t kv_elems = argument<std::int32_t>(launch, 12) * dim;
+  const std::int64_t block_size = argument<std::int32_t>(launch, 10);
+  const auto cu_seqlens_q = argument<BufferRef>(launch, 3);
+  const std::int64_t first = load(plan, rank, cu_seqlens_q, seq);
+  const std::int64_t seqlen_q = load(plan, rank, cu_seqlens_q, seq + 1) - first;
+  const std::int64_t kv_len = load(plan, rank, argument<BufferRef>(launch, 4), seq);
+  const StepRow& row = step_->rows.at(static_cast<std::size_t>(seq));
+  const std::int64_t visible = kv_len - seqlen_q + query + 1;
+
+  // The query's own position is in its elements, so the call's lengths cannot vouch for themselves.
+  const Cell q = load(plan, rank, argument<BufferRef>(launch, 0), (first + query) * heads * dim);
+  if (q != origin(TensorKind::q, row.request, visible - 1, plan.heads_q.first * dim)) {
+    complain(fmt::format("rank {} row {} query {} sees {} keys", plan.rank.value(), seq, query,
+                         visible));
+  }
+  for (std::int64_t key = 0; key < visible; ++key) {
+    const std::int64_t page = load(plan, rank, argument<BufferRef>(launch, 5),
+                                   seq * argument<std::int32_t>(launch, 9) + key / block_size);
+    const std::int64_t place = (page * block_size + key % block_size) * kv_elems;
+    const std::int64_t first_elem = plan.heads_kv.first * dim;
+    if (load(plan, rank, argument<BufferRef>(launch, 1), place) !=
+            origin(TensorKind::k, row.request, key, first_elem) ||
+        load(plan, rank, argument<BufferRef>(launch, 2), place) !=
+            origin(TensorKind::v, row.request, key, first_elem)) {
+      complain(fmt::format("rank {} row {} key {} is another", plan.rank.value(), seq, key));
+    }
+  }
+  for (std::int64_t j = 0; j < heads * dim; ++j) {
+    const std::int64_t place = (first + query) * heads * dim + j;
+    store(plan, rank, argument<BufferRef>(launch, 6), place,
+          load(plan, rank, argument<BufferRef>(launch, 0), place));
+  }
+  for (std::int64_t head = 0; head < heads; ++head) {
+    store(plan, rank, argument<BufferRef>(launch, 7), (first + query) * heads + head, kLseWritten);
+  }
+}
+
+void HostWalk::check_head_groups(const RankPlan& plan, std::int64_t heads_per_kv_head) {
+  const ModelSpec& model = problem_.scenario.model;
+  for (std::uint32_t head = 0; head < plan.heads_q.count; ++head) {
+    const std::int64_t read = plan.heads_kv.first + head / heads_per_kv_head;
+    const std::int64_t wanted =
+        (plan.heads_q.first + head) / (model.num_heads_q / model.num_heads_kv);
+    if (read != wanted) {
+      complain(fmt::format("rank {} reads KV head {} for query head {}", plan.rank.value(), read,
+                           plan.heads_q.first + head));
+    }
+  }
+}
+
+void HostWalk::attention(const RankPlan& plan, const Launch& launch, Rank& rank) {
+  const std::int64_t queries_per_cta = launch.module == "attention_mma" ? 64 : 4;
+  const std::int64_t num_seqs = argument<std::int32_t>(launch, 8);
+  if (launch.grid[1] != static_cast<std::uint32_t>(argument<std::int32_t>(launch, 11)) ||
+      launch.grid[2] != static_cast<std::uint32_t>(num_seqs)) {
+    complain(fmt::format("rank {} has a grid that is not heads by rows", plan.rank.value()));
+  }
+  check_head_groups(plan, argument<std::int32_t>(launch, 11) / argument<std::int32_t>(launch, 12));
+  for (std::int64_t seq = 0; seq < num_seqs; ++seq) {
+    const auto cu_seqlens_q = argument<BufferRef>(launch, 3);
+    const std::int64_t seqlen_q =
+        load(plan, rank, cu_seqlens_q, seq + 1) - load(plan, rank, cu_seqlens_q, seq);
+    if (seqlen_q > queries_per_cta * launch.grid[0]) {
+      complain(
+          fmt::format("rank {} row {} has queries without a thread block", plan.rank.value(), seq));
+    }
+    for (std::int64_t query = 0; query < seqlen_q; ++query) {
+      attend_row(plan, launch, rank, seq, query);
+    }
+  }
+}
+
+void HostWalk::execute(const RankPlan& plan, const Launch& launch, Rank& rank) {
+  if (launch.entry == "gather_rows") {
+    gather_rows(plan, launch, rank);
+  } else if (launch.entry == "kv_write") {
+    kv_write(plan, launch, rank);
+  } else {
+    attention(plan, launch, rank);
+  }
+}
+
+void HostWalk::all_gather(const Plan& plan, std::size_t operation, std::vector<Rank>& ranks) {
+  for (const RankPlan& target : plan.ranks) {
+    const auto& received = std::get<Collective>(target.operations.at(operation).body);
+    std::int64_t place = 0;
+    for (const RankId member : plan.groups.at(received.group).members) {
+      const RankPlan& source = plan.ranks.at(member.value());
+      const auto& sent = std::get<Collective>(source.operations.at(operation).body);
+      if (sent.count != received.count || sent.meaning != received.meaning ||
+          sent.group != received.group) {
+        complain(fmt::format("ranks {} and {} disagree on operation {}", target.rank.value(),
+                             member.value(), operation));
+      }
+      for (std::int64_t i = 0; i < sent.count; ++i) {
+        store(target, ranks.at(target.rank.value()), received.recv, place++,
+              load(source, ranks.at(member.value()), sent.send, i));
+      }
+    }
+  }
+}
+
+void HostWalk::check_outputs(const Plan& plan, const RankPlan& rank_plan, const Rank& rank) {
+  const std::vector<Token> tokens = flattened(*step_);
+  for (std::size_t id = 0; id < rank_plan.buffers.size(); ++id) {
+    const Buffer& buffer = rank_plan.buffers[id];
+    if (!buffer.output || buffer.size_elems() == 0) {
+      continue;
+    }
+    const OutputClaim& claim = *buffer.output;
+    const std::int64_t row_elems = buffer.size_elems() / buffer.shape.front();
+    for (std::int64_t i = 0; i < buffer.size_elems(); ++i) {
+      const std::int64_t token = claim.row_tokens.at(static_cast<std::size_t>(i / row_elems));
+      const Cell found = rank.at(id).at(static_cast<std::size_t>(i));
+      Cell expected = 0;
+      if (claim.kind == OutputKind::lse) {
+        expected = token < 0 ? static_cast<Cell>(0xff800000U) : kLseWritten;
+      } else if (token >= 0) {
+        const Token& owner = tokens.at(static_cast<std::size_t>(token));
+        expected = origin(TensorKind::q, owner.request, owner.position,
+                          claim.heads.first * buffer.shape.back() + i % row_elems);
+      }
+      if (found != expected) {
+        complain(fmt::format("step {} rank {}: {}[{}] is not what its row claims", plan.step,
+                             rank_plan.rank.value(), buffer.name, i));
+      }
+    }
+  }
+}
+
+void HostWalk::make_pools(const RankPlan& rank) {
+  const std::size_t dim = problem_.scenario.model.head_dim;
+  const std::size_t row_elems = rank.heads_kv.count * dim;
+  const std::size_t slots = std::size_t{problem_.num_blocks} * problem_.scenario.cache.block_size;
+  std::vector<Cells> pools(2, Cells(slots * row_elems, kUnwritten));
+  for (const CachedToken& token : problem_.cached) {
+    for (std::size_t j = 0; j < row_elems; ++j) {
+      const std::size_t place = static_cast<std::size_t>(token.slot) * row_elems + j;
+      const auto elem = static_cast<std::int64_t>(rank.heads_kv.first * dim + j);
+      pools[0].at(place) = origin(TensorKind::k, token.request, token.position, elem);
+      pools[1].at(place) = origin(TensorKind::v, token.request, token.position, elem);
+    }
+  }
+  pools_.push_back(std::move(pools));
+}
+
+void HostWalk::keep_pools(const RankPlan& plan, const Rank& rank) {
+  std::size_t pool = 0;
+  for (std::size_t id = 0; id < plan.buffers.size(); ++id) {
+    if (plan.buffers[id].role == BufferRole::kv_pool) {
+      pools_.at(plan.rank.value()).at(pool++) = rank[id];
+    }
+  }
+}
+
+void HostWalk::fill(const RankPlan& plan, const Fill& fill, Rank& rank) {
+  const Buffer& buffer = plan.buffers.at(fill.target.buffer.value());
+  const std::int64_t elems = fill.count * 4 / static_cast<std::int64_t>(size_bytes(buffer.dtype));
+  for (std::int64_t i = 0; i < elems; ++i) {
+    store(plan, rank, fill.target, i, fill.pattern);
+  }
+}
+
+void HostWalk::run(const Plan& plan) {
+  step_ = &problem_.steps.at(plan.step);
+  std::vector<Rank> ranks(plan.ranks.size());
+  for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    if (pools_.size() <= r) {
+      make_pools(plan.ranks[r]);
+    }
+    prepare(plan.ranks[r], *step_, ranks[r]);
+  }
+  for (std::size_t i = 0; i < plan.ranks.front().operations.size(); ++i) {
+    if (std::holds_alternative<Collective>(plan.ranks.front().operations[i].body)) {
+      all_gather(plan, i, ranks);
+      continue;
+    }
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      const Operation& operation = plan.ranks[r].operations.at(i);
+      if (const auto* body = std::get_if<Fill>(&operation.body)) {
+        fill(plan.ranks[r], *body, ranks[r]);
+      } else {
+        execute(plan.ranks[r], std::get<Launch>(operation.body), ranks[r]);
+      }
+    }
+  }
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    check_outputs(plan, plan.ranks[r], ranks[r]);
+    keep_pools(plan.ranks[r], ranks[r]);
+  }
+}
+
+}  // namespace cpverify::test

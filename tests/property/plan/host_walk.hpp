@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cpverify/plan.hpp"
+#include "cpverify/step.hpp"
+
+namespace cpverify::test {
+
+/// Walks plans on the host: executes launches by what docs/plan.md says that kernels do, on
+/// elements that carry where they come from instead of numbers. Attention copies its query rows to
+/// `out` and looks at every visible key. Nothing here is the plan's own code.
+///
+/// Complaints name the first access out of a buffer, read of an element that nobody wrote, wrong
+/// key, and output row that is not the token that the plan claims.
+class HostWalk {
+ public:
+  explicit HostWalk(const Problem& problem);
+
+  /// Walks one step; pools keep what earlier steps wrote.
+  void run(const Plan& plan);
+
+  [[nodiscard]] const std::vector<std::string>& complaints() const noexcept { return complaints_; }
+
+ private:
+  /// One element's origin. 0 is a zero, kUnwritten is no value at all.
+  using Cell = std::int64_t;
+  using Cells = std::vector<Cell>;
+  using Rank = std::vector<Cells>;  ///< By BufferId.
+
+  /// A rank's pools before step 0: the cached tokens, nothing else.
+  void make_pools(const RankPlan& rank);
+  void keep_pools(const RankPlan& plan, const Rank& rank);
+  void prepare(const RankPlan& plan, const Step& step, Rank& rank);
+  void execute(const RankPlan& plan, const Launch& launch, Rank& rank);
+  void gather_rows(const RankPlan& plan, const Launch& launch, Rank& rank);
+  void kv_write(const RankPlan& plan, const Launch& launch, Rank& rank);
+  void attention(const RankPlan& plan, const Launch& launch, Rank& rank);
+  /// A query head reads the KV head of its group, in heads of the whole model.
+  void check_head_groups(const RankPlan& plan, std::int64_t heads_per_kv_head);
+  void attend_row(const RankPlan& plan, const Launch& launch, Rank& rank, std::int64_t seq,
+                  std::int64_t query);
+  void fill(const RankPlan& plan, const Fill& fill, Rank& rank);
+  void all_gather(const Plan& plan, std::size_t operation, std::vector<Rank>& ranks);
+  void check_outputs(const Plan& plan, const RankPlan& rank_plan, const Rank& rank);
+
+  [[nodiscard]] Cell load(const RankPlan& plan, const Rank& rank, BufferRef ref,
+                          std::int64_t offset);
+  void store(const RankPlan& plan, Rank& rank, BufferRef ref, std::int64_t offset, Cell value);
+  void complain(std::string text);
+
+  const Problem& problem_;
+  const Step* step_ = nullptr;
+  /// [rank][k, v], by pool element; a rank's pools appear with its first plan.
+  std::vector<std::vector<Cells>> pools_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace cpverify::test
