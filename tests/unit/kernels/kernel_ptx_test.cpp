@@ -1,0 +1,188 @@
+// What the simulator and the plans rely on in the PTX of our kernels, for every compiler that built
+// them. That ptxas accepts the files is checked beside, in CMakeLists.txt.
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/kernels/ptx_text.hpp"
+
+namespace cpverify::tests {
+namespace {
+
+using Entries = std::map<std::string, std::vector<std::string>>;
+
+const std::filesystem::path kBuild{CPVERIFY_BINARY_DIR};
+
+std::vector<std::string> types_of(const std::string& letters) {
+  // p: pointer or s64, i: s32, f: f32. PTX calls integers of both signs .u32 and .u64.
+  const std::map<char, std::string> names{{'p', ".u64"}, {'i', ".u32"}, {'f', ".f32"}};
+  std::vector<std::string> types;
+  for (const char letter : letters) types.push_back(names.at(letter));
+  return types;
+}
+
+Entries attention_entries(const std::string& module, const std::vector<std::string>& dtypes) {
+  Entries entries;
+  for (const std::string& dtype : dtypes) {
+    for (const char* head_dim : {"32", "64", "128"}) {
+      // Eight tensors, then num_seqs, max_pages, block_size, two head counts, softmax_scale_log2.
+      entries[module + "_" + dtype + "_d" + head_dim] = types_of("ppppppppiiiiif");
+    }
+  }
+  return entries;
+}
+
+/// The table "Kernels" of docs/plan.md.
+Entries expected_entries(const std::string& module) {
+  if (module == "kv_write") return {{"kv_write", types_of("pppppiip")}};
+  if (module == "rows") {
+    return {{"gather_rows", types_of("pppiipp")},
+            {"scatter_rows", types_of("pppiipp")},
+            {"pad_rows", types_of("piiip")}};
+  }
+  if (module == "attention_fma") return attention_entries(module, {"f32", "f16", "bf16"});
+  return attention_entries(module, {"f16", "bf16"});
+}
+
+// A PTX file is named by its path in the build folder, without extension.
+
+std::string text_of(const std::string& file) {
+  return read_ptx(kBuild / (file + ".ptx"));
+}
+
+const std::vector<std::string> kModules{"kv_write", "rows", "attention_fma", "attention_mma"};
+
+/// The module whose entries a file has: itself, or the one that a mutant is a mutant of.
+std::string module_of(const std::string& file) {
+  const std::string name = std::filesystem::path{file}.filename().string();
+  const auto module = std::find_if(
+      kModules.begin(), kModules.end(),
+      [&](const std::string& prefix) { return name.compare(0, prefix.size(), prefix) == 0; });
+  return module == kModules.end() ? "" : *module;
+}
+
+std::vector<std::string> modules() {
+  std::vector<std::string> files;
+  for (const char* folder : {"kernels/", "kernels-nvcc/"}) {
+    if (!std::filesystem::exists(kBuild / folder)) continue;  // No nvcc here.
+    for (const std::string& module : kModules) files.push_back(folder + module);
+  }
+  return files;
+}
+
+std::vector<std::string> mutants() {
+  std::vector<std::string> files;
+  for (const char* name :
+       {"attention_fma_causal_plus_one", "attention_fma_lse_base2", "attention_fma_page_rounded",
+        "attention_mma_causal_plus_one", "attention_mma_lse_base2", "attention_mma_missing_barrier",
+        "attention_mma_no_wait", "kv_write_negative_slot"}) {
+    files.push_back(std::string{"kernels/mutants/"} + name);
+  }
+  return files;
+}
+
+std::vector<std::string> all_files() {
+  std::vector<std::string> files = modules();
+  for (const std::string& mutant : mutants()) files.push_back(mutant);
+  return files;
+}
+
+class KernelPtx : public testing::TestWithParam<std::string> {};
+
+TEST_P(KernelPtx, HasTheEntriesAndParametersOfThePlanPage) {
+  EXPECT_EQ(entries_of(text_of(GetParam())), expected_entries(module_of(GetParam())));
+}
+
+TEST_P(KernelPtx, HasNoCallsAndNoLocalMemory) {
+  const std::string ptx = text_of(GetParam());
+  EXPECT_THAT(ptx, testing::Not(testing::HasSubstr(".local")));
+  EXPECT_THAT(opcodes_of(ptx), testing::Not(testing::Contains(testing::StartsWith("call"))));
+}
+
+TEST_P(KernelPtx, NamesTheStateSpaceOfEveryAccess) {
+  for (const std::string& opcode : opcodes_of(text_of(GetParam()))) {
+    // ld.u32 and ld.v4.u32 are generic, ld.global.u32 is not.
+    const std::string access = opcode.substr(0, 3);
+    if (access != "ld." && access != "st.") continue;
+    const std::string space = opcode.substr(3, opcode.find('.', 3) - 3);
+    EXPECT_THAT(space, testing::AnyOf("global", "param", "shared")) << opcode;
+  }
+}
+
+TEST_P(KernelPtx, LeavesNoChoiceOfContractionToPtxas) {
+  // ptxas may fuse add.f32 and mul.f32, but not add.rn.f32 and mul.rn.f32.
+  EXPECT_THAT(opcodes_of(text_of(GetParam())),
+              testing::Not(testing::Contains(testing::AnyOf("add.f32", "sub.f32", "mul.f32"))));
+}
+
+TEST_P(KernelPtx, NamesSourcesFromTheRepositoryRoot) {
+  const std::vector<std::string> sources = source_files_of(text_of(GetParam()));
+  EXPECT_FALSE(sources.empty());
+  for (const std::string& source : sources) {
+    EXPECT_THAT(source, testing::StartsWith("kernels/"));
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::path{CPVERIFY_SOURCE_DIR} / source))
+        << source;
+  }
+}
+
+TEST_P(KernelPtx, IsBoundTo128Threads) {
+  const std::string ptx = text_of(GetParam());
+  std::size_t bounds = 0;
+  for (std::size_t at = ptx.find(".maxntid 128"); at != std::string::npos;
+       at = ptx.find(".maxntid 128", at + 1)) {
+    ++bounds;
+  }
+  EXPECT_EQ(bounds, expected_entries(module_of(GetParam())).size());
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& letter : name) {
+    if (letter == '/' || letter == '-') letter = '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelPtx, testing::ValuesIn(all_files()), test_name);
+
+class KernelMutant : public testing::TestWithParam<std::string> {};
+
+TEST_P(KernelMutant, DiffersFromTheCorrectKernelInItsInstructions) {
+  const std::string correct = "kernels/" + module_of(GetParam());
+  EXPECT_NE(without_line_table(text_of(GetParam())), without_line_table(text_of(correct)));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelMutant, testing::ValuesIn(mutants()), test_name);
+
+TEST(AttentionMma, UsesTensorCoresAndAsynchronousCopies) {
+  for (const std::string& file : modules()) {
+    if (module_of(file) != "attention_mma") continue;
+    const std::vector<std::string> opcodes = opcodes_of(text_of(file));
+    EXPECT_THAT(opcodes,
+                testing::IsSupersetOf({"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+                                       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+                                       "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+                                       "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+                                       "cp.async.cg.shared.global", "cp.async.wait_group"}));
+  }
+}
+
+TEST(PtxText, ReadsEntriesOpcodesAndFiles) {
+  const std::string ptx =
+      ".file 1 \"kernels/a.cu\"\n"
+      ".visible .entry f(\n.param .u64 f_0,\n.param .f32 f_1\n)\n{\n"
+      "LBB0_1:\n\t@%p1 bra \tLBB0_1;\n\tld.global.u32 %r1, [%rd1];\n\tret;\n}\n";
+  EXPECT_EQ(entries_of(ptx), (Entries{{"f", {".u64", ".f32"}}}));
+  EXPECT_EQ(opcodes_of(ptx), (std::vector<std::string>{"bra", "ld.global.u32", "ret"}));
+  EXPECT_EQ(source_files_of(ptx), std::vector<std::string>{"kernels/a.cu"});
+}
+
+}  // namespace
+}  // namespace cpverify::tests
