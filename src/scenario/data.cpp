@@ -20,11 +20,11 @@
 // sequence of draws: a token keeps its values whatever it is batched, chunked or sharded with.
 //
 // Scores, with x and y uniform in [-1, 1), u a fixed sign per dimension, D = head_dim:
-//   q = (x + 1/2 u) / (scale sqrt(D))      k = a y + 2 l / sqrt(D) u
-//   scale q.k = l + noise of standard deviation about a sqrt(1/9 + 1/12) = 0.44 a
+//   q = 5/4 (x + 1/2 u) / (scale sqrt(D))      k = a y + 2 l / sqrt(D) u
+//   scale q.k = 5/4 l + noise of standard deviation about 5/4 a sqrt(1/9 + 1/12) = 0.55 a
 // l is constant over 8 neighbouring keys, so pages and shards weigh unequally for every query
 // alike; a is 3 for one key in eight (a needle, which some queries find and others avoid), else 1.
-// Scores span about -5 to 8: softmax is neither flat nor one-hot, and no key's weight vanishes.
+// Scores span about -7 to 10: softmax is neither flat nor one-hot, and no key's weight vanishes.
 namespace cpverify {
 namespace {
 
@@ -63,7 +63,7 @@ class TokenValues {
   TokenValues(const Scenario& scenario, DataMode mode)
       : seed_{mix64(scenario.data.seed)}, model_{scenario.model}, mode_{mode} {
     const float root = std::sqrt(static_cast<float>(model_.head_dim));
-    query_amplitude_ = 1.0F / (model_.softmax_scale * root);
+    query_amplitude_ = 1.25F / (model_.softmax_scale * root);
     level_step_ = 2.0F / root;
     CPVERIFY_CHECK(std::isfinite(query_amplitude_));
     for (std::uint32_t head = 0; head < model_.num_heads_kv; ++head) {
