@@ -1,5 +1,5 @@
 // Speed of the fp64 reference against Eigen's own fp64 products of the same shapes, both on one
-// thread, both timed in turn in the same run. Counters:
+// thread, both timed in turn in the same run, in processor time. Counters:
 //   attention_gflops  useful work: 4 D flops per visible (query, key) pair and head for Q K^T and P
 //   V;
 //                     8 D with the bounds, which add |Q||K|^T and P|V|. exp and masked parts of
@@ -7,10 +7,10 @@
 //   gemm_gflops       Q K^T and P V as two plain products [rows, D] [D, keys] and [rows, keys]
 //                     [keys, D], unmasked, blocked by Eigen for this machine.
 //   ratio             attention_gflops / gemm_gflops.
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <optional>
 #include <vector>
 
@@ -28,7 +28,6 @@ namespace {
 
 using cpverify::Problem;
 using cpverify::RequestData;
-using Clock = std::chrono::steady_clock;
 using Eigen::Index;
 using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -91,8 +90,9 @@ double useful_flops(const Shape& shape, bool has_bounds) {
   return (has_bounds ? 8.0 : 4.0) * shape.head_dim * shape.group * pairs;
 }
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+/// Processor time, not wall time: neighbours on a shared machine do not count.
+double seconds_since(std::clock_t start) {
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 /// Q K^T and P V of the whole request.
@@ -110,7 +110,7 @@ class PlainProducts {
   }
   double seconds() {
     kMachineCaches.use();
-    const Clock::time_point start = Clock::now();
+    const std::clock_t start = std::clock();
     s_.noalias() = q_ * k_.transpose();
     o_.noalias() = s_ * v_;
     const double seconds = seconds_since(start);
@@ -151,7 +151,7 @@ void reference_attention(benchmark::State& state) {
   for (auto _ : state) {
     gemm_seconds += products.seconds();
     reference_caches->use();
-    const Clock::time_point start = Clock::now();
+    const std::clock_t start = std::clock();
     const auto result = attend();
     const double seconds = seconds_since(start);
     benchmark::DoNotOptimize(result.out.data());
