@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,7 @@ Entries attention_entries(const std::string& module, const std::vector<std::stri
   for (const std::string& dtype : dtypes) {
     for (const char* head_dim : {"32", "64", "128"}) {
       // Eight tensors, then num_seqs, max_pages, block_size, two head counts, softmax_scale_log2.
-      entries[module + "_" + dtype + "_d" + head_dim] = types_of("ppppppppiiiiif");
+      entries[fmt::format("{}_{}_d{}", module, dtype, head_dim)] = types_of("ppppppppiiiiif");
     }
   }
   return entries;
