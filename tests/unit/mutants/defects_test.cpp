@@ -1,6 +1,9 @@
 #include "mutants/defects.hpp"
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -89,6 +92,39 @@ TEST(AllDefects, HaveDistinctNamesAndSayWhatTheyAre) {
     EXPECT_FALSE(defect.needs.empty()) << defect.name;
   }
   EXPECT_GE(names.size(), 16U);
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
+}
+
+// A defect that no scenario contains is a claim that nobody checks.
+TEST(AllDefects, HaveAScenarioEach) {
+  std::string scenarios;
+  const std::filesystem::path folder =
+      std::filesystem::path{CPVERIFY_SOURCE_DIR} / "scenarios/wrong";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator{folder}) {
+    if (entry.path().extension() == ".yaml") {
+      scenarios += text_of(entry.path());
+    }
+  }
+  for (const DefectInfo& defect : all_defects()) {
+    const std::string line = "inject: {defect: " + std::string{defect.name};
+    EXPECT_TRUE(scenarios.find(line + "}") != std::string::npos ||
+                scenarios.find(line + ",") != std::string::npos)
+        << defect.name;
+  }
+}
+
+TEST(AllDefects, AreDocumentedWithTheirParameters) {
+  const std::string text = text_of(std::filesystem::path{CPVERIFY_SOURCE_DIR} / "docs/defects.md");
+  for (const DefectInfo& defect : all_defects()) {
+    EXPECT_THAT(text, HasSubstr("| `" + std::string{defect.name} + "` |"));
+    for (const ParameterInfo& parameter : defect.parameters) {
+      EXPECT_THAT(text, HasSubstr("`" + std::string{parameter.name} + "`"));
+    }
+  }
 }
 
 TEST_F(Defects, RefusesAnUnknownNameWithTheNearest) {
