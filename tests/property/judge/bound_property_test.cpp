@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "cpverify/dtype.hpp"
+#include "judge/error_bound.hpp"
+#include "property/judge/emulated_kernel.hpp"
+#include "support/rng.hpp"
+
+namespace cpverify::judge {
+namespace {
+
+using test::exact;
+using test::ExactRow;
+using test::RowProblem;
+using test::RowResult;
+
+/// Uniform in [-magnitude, magnitude], rounded to the dtype.
+std::vector<float> values(std::size_t count, float magnitude, DType dtype, Rng& rng) {
+  std::vector<float> made;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto unit =
+        static_cast<float>(static_cast<std::int64_t>(rng.below(1U << 21)) - (1 << 20));
+    made.push_back(test::rounded_to(dtype, unit * 0x1p-20F * magnitude));
+  }
+  return made;
+}
+
+/// A row of 1 to 400 keys; scores from negligible to so peaked that one key has all the weight.
+RowProblem any_row() {
+  RowProblem row;
+  row.dtype = *rc::gen::element(DType::f32, DType::f16, DType::bf16);
+  row.is_tensor_core = row.dtype != DType::f32 && *rc::gen::arbitrary<bool>();
+  Rng rng{*rc::gen::arbitrary<std::uint64_t>()};
+  const std::size_t dims = *rc::gen::element<std::size_t>(32, 64, 128);
+  const std::size_t keys = *rc::gen::inRange<std::size_t>(1, 400);
+  const float magnitude = *rc::gen::element(0.0F, 0.01F, 0.5F, 2.0F, 8.0F);
+  row.softmax_scale = *rc::gen::element(0.08838835F, 0.125F, 0.3F);
+  row.q = values(dims, magnitude, row.dtype, rng);
+  row.k = values(keys * dims, 1.0F, row.dtype, rng);
+  row.v = values(keys * dims, *rc::gen::element(1e-6F, 1.0F, 100.0F), row.dtype, rng);
+  return row;
+}
+
+RowBound bound_of(const RowProblem& row, const ExactRow& expected) {
+  const DType p_dtype = row.is_tensor_core ? row.dtype : DType::f32;
+  return {
+      {static_cast<std::uint32_t>(row.head_dim()), row.dtype, {p_dtype, row.is_tensor_core, 32}},
+      expected.magnitudes};
+}
+
+/// Largest error / bound of the row's elements.
+double output_ratio(const RowResult& found, const ExactRow& expected, const RowBound& bound) {
+  double worst = 0.0;
+  for (std::size_t d = 0; d < found.out.size(); ++d) {
+    const double want = expected.result.out[d];
+    worst =
+        std::max(worst, error_ratio(found.out[d], want, bound.output(expected.abs_mass[d], want)));
+  }
+  return worst;
+}
+
+// The derivation against arithmetic: a correct kernel, rounding or truncating, never exceeds its
+// bounds.
+RC_GTEST_PROP(RowBound, HoldsForACorrectKernel, ()) {
+  const RowProblem row = any_row();
+  const RowResult found = test::emulate(row);
+  const ExactRow expected = exact(row);
+  const RowBound bound = bound_of(row, expected);
+  RC_ASSERT(within(found.lse, expected.result.lse, bound.lse()));
+  RC_ASSERT(output_ratio(found, expected, bound) <= 1.0);
+}
+
+// And it is not so wide that it lets a kernel pass that misses the last key of a few hundred
+// nearly equal ones: LSE is then wrong by about 1/n >= 1/400, its bound is below 2e-4.
+RC_GTEST_PROP(RowBound, FailsAKernelThatDropsAKey, ()) {
+  RowProblem row = any_row();
+  RC_PRE(row.num_keys() > 1);
+  for (float& value : row.q) value = test::rounded_to(row.dtype, value * 0.05F);
+  const ExactRow expected = exact(row);
+  RC_PRE(expected.magnitudes.max_abs_score < 2.0);
+  const RowBound bound = bound_of(row, expected);
+  row.k.resize(row.k.size() - row.head_dim());
+  row.v.resize(row.v.size() - row.head_dim());
+  RC_ASSERT(!within(test::emulate(row).lse, expected.result.lse, bound.lse()));
+}
+
+// A kernel that forgets the scale's factor log2(e), or writes LSE in base 2, cannot pass.
+RC_GTEST_PROP(RowBound, FailsTheWrongBase, ()) {
+  const RowProblem row = any_row();
+  const ExactRow expected = exact(row);
+  RC_PRE(std::abs(expected.result.lse) > 0.01);
+  const double base_2 = test::emulate(row).lse * 1.4426950408889634;
+  RC_ASSERT(!within(base_2, expected.result.lse, bound_of(row, expected).lse()));
+}
+
+}  // namespace
+}  // namespace cpverify::judge
