@@ -36,11 +36,12 @@ class Scheduler {
         arrival_order_(scenario.requests.size()) {
     CPVERIFY_CHECK(block_size_ >= 1);
     std::iota(arrival_order_.begin(), arrival_order_.end(), std::size_t{0});
-    std::stable_sort(arrival_order_.begin(), arrival_order_.end(),
-                     [&scenario](std::size_t one, std::size_t other) {
-                       return scenario.requests[one].arrival_step <
-                              scenario.requests[other].arrival_step;
-                     });
+    // Ties by place in the file, so that the order is total.
+    std::sort(arrival_order_.begin(), arrival_order_.end(),
+              [&scenario](std::size_t one, std::size_t other) {
+                return std::pair{scenario.requests[one].arrival_step, one} <
+                       std::pair{scenario.requests[other].arrival_step, other};
+              });
   }
 
   /// Block tables and slots are in terms of BlockCounter's numbers.
