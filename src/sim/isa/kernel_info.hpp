@@ -18,10 +18,10 @@ struct ParameterInfo {
 struct KernelInfo {
   std::string name;
   std::vector<ParameterInfo> parameters;
-  std::uint32_t parameter_bytes = 0;      ///< End of the last parameter.
-  std::uint32_t static_shared_bytes = 0;  ///< Laid out before the dynamic ones.
-  std::uint32_t local_bytes = 0;          ///< Of each thread.
-  std::uint32_t max_threads = 1024;       ///< From .maxntid or .reqntid, at most 1024.
+  std::uint32_t parameter_bytes = 0;              ///< End of the last parameter.
+  std::uint32_t static_shared_bytes = 0;          ///< Laid out before the dynamic ones.
+  std::uint32_t local_bytes = 0;                  ///< Of each thread.
+  std::uint32_t max_threads = 1024;               ///< From .maxntid or .reqntid, at most 1024.
   std::array<std::uint32_t, 3> required_block{};  ///< .reqntid; zeros when absent.
 };
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace cpverify::sim {
@@ -30,8 +32,46 @@ class CheckedBytes {
   /// Copies bytes and their bits from `source`, which may be this object and may overlap.
   void copy_from(std::size_t offset, const CheckedBytes& source, std::size_t source_offset,
                  std::size_t count);
+  /// Writes zeros.
+  void zero(std::size_t offset, std::size_t count) noexcept;
+
+  /// The same for a block: 1, 2, 4, 8 or 16 bytes at a multiple of their number, whose bits lie in
+  /// one word.
+  [[nodiscard]] bool is_block_written(std::size_t offset, std::size_t count) const noexcept {
+    const std::uint64_t mask = block_mask(offset, count);
+    return (written_[offset / kBits] & mask) == mask;
+  }
+  void mark_block_written(std::size_t offset, std::size_t count) noexcept {
+    const std::uint64_t mask = block_mask(offset, count);
+    std::uint64_t& word = written_[offset / kBits];
+    unwritten_ -= static_cast<std::size_t>(std::popcount(~word & mask));
+    word |= mask;
+  }
+  void forget_block(std::size_t offset, std::size_t count) noexcept {
+    const std::uint64_t mask = block_mask(offset, count);
+    std::uint64_t& word = written_[offset / kBits];
+    unwritten_ += static_cast<std::size_t>(std::popcount(word & mask));
+    word &= ~mask;
+    std::memset(data_.data() + offset, 0xFF, count);
+  }
+  /// Both blocks are aligned.
+  void copy_block(std::size_t offset, const CheckedBytes& source, std::size_t source_offset,
+                  std::size_t count) {
+    if (!source.is_block_written(source_offset, count)) {
+      copy_from(offset, source, source_offset, count);
+      return;
+    }
+    std::memcpy(data_.data() + offset, source.data() + source_offset, count);
+    mark_block_written(offset, count);
+  }
 
  private:
+  static constexpr std::size_t kBits = 64;
+  [[nodiscard]] static constexpr std::uint64_t block_mask(std::size_t offset,
+                                                          std::size_t count) noexcept {
+    return ((1ULL << count) - 1) << (offset % kBits);
+  }
+
   std::size_t size_ = 0;
   std::size_t unwritten_ = 0;
   std::vector<std::byte> data_;

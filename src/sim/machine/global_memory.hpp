@@ -12,7 +12,8 @@
 
 namespace cpverify::sim {
 
-/// One allocation of device memory. Stays known after it is freed, so that late uses are told apart.
+/// One allocation of device memory. Stays known after it is freed, so that late uses are told
+/// apart.
 struct Allocation {
   std::uint64_t base = 0;
   std::uint64_t size_bytes = 0;

@@ -1,0 +1,19 @@
+#include "sim/check/haltcheck.hpp"
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+
+namespace cpverify::sim {
+
+void Haltcheck::on_violation(const ExecutionPoint& point, const ViolationEvent& event) noexcept {
+  switch (event.kind) {
+    case FaultKind::deadlock:
+    case FaultKind::illegal_instruction:
+      faults_->add(point, event);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace cpverify::sim

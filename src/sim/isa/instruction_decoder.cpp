@@ -1,0 +1,495 @@
+#include "sim/isa/instruction_decoder.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/error.hpp"
+#include "sim/isa/ast.hpp"
+#include "sim/isa/code.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/operand_spec.hpp"
+#include "sim/isa/scope.hpp"
+#include "sim/isa/special_register.hpp"
+#include "sim/isa/syntax.hpp"
+#include "sim/isa/type.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+Type unsigned_of(RowWidth width) {
+  switch (width) {
+    case 1:
+      return Type::u8;
+    case 2:
+      return Type::u16;
+    case 4:
+      return Type::u32;
+    default:
+      return Type::u64;
+  }
+}
+
+Type signed_of(RowWidth width) {
+  switch (width) {
+    case 1:
+      return Type::s8;
+    case 2:
+      return Type::s16;
+    case 4:
+      return Type::s32;
+    default:
+      return Type::s64;
+  }
+}
+
+Form conversion(Type to, Type from) {
+  Form form{Op::cvt_int, {}};
+  form.modifiers.type = to;
+  form.modifiers.atype = from;
+  return form;
+}
+
+/// mov with a vector operand packs or unpacks. Source: PTX ISA, mov, "pack" and "unpack".
+std::optional<Op> packing_op(const InstructionAst& ast, Type type) {
+  if (ast.operands.size() != 2) return std::nullopt;
+  const bool is_unpack = ast.operands[0].kind == Operand::Kind::vector;
+  if (!is_unpack && ast.operands[1].kind != Operand::Kind::vector) return std::nullopt;
+  const std::size_t count = ast.operands[is_unpack ? 0 : 1].elements.size();
+  if (type == Type::b32 && count == 2) return is_unpack ? Op::unpack_b32 : Op::pack_b32;
+  if (type == Type::b64 && count == 2) return is_unpack ? Op::unpack_b64 : Op::pack_b64;
+  if (type == Type::b64 && count == 4) return is_unpack ? Op::unpack4_b64 : Op::pack4_b64;
+  return std::nullopt;
+}
+
+bool is_float(Type type) {
+  return type == Type::f32 || type == Type::f64 || type == Type::f16 || type == Type::bf16;
+}
+
+/// Where registers wider than the type may be written. Source: PTX ISA, "Operand Size Exceeding
+/// Instruction-Type Size".
+bool may_widen(Op op) {
+  return op == Op::ld || op == Op::ldu || info(op).name.starts_with("cvt_");
+}
+
+}  // namespace
+
+void InstructionDecoder::fail(Position where, const std::string& message) const {
+  throw InputError{{file_, static_cast<int>(where.line), static_cast<int>(where.column)}, message};
+}
+
+Form InstructionDecoder::find_form(const InstructionAst& ast) {
+  const auto [found, is_new] = forms_.try_emplace(ast.name);
+  if (is_new) {
+    found->second = match_syntax(
+        ast.name, {file_, static_cast<int>(ast.where.line), static_cast<int>(ast.where.column)});
+  }
+  Form form = found->second;
+  if (form.op == Op::mov) {
+    const std::optional<Op> packing = packing_op(ast, form.modifiers.type);
+    if (packing) form.op = *packing;
+  }
+  return form;
+}
+
+void InstructionDecoder::emit(const Form& form, const Insn& insn, Position where) {
+  code_->insns.push_back(insn);
+  code_->insns.back().op = form.op;
+  code_->forms.push_back(form);
+  code_->lines.push_back({where.line, where.column, line_.file, line_.line});
+}
+
+std::optional<Variable> InstructionDecoder::find_variable(const ScopeStack& scopes,
+                                                          std::string_view name) const {
+  const std::optional<Variable> found = scopes.find_variable(name);
+  return found || !outer_ ? found : outer_(name);
+}
+
+std::uint32_t InstructionDecoder::temporary(RowWidth width) {
+  const auto [found, is_new] = temporaries_.try_emplace({width, temporaries_used_++}, 0);
+  if (is_new) found->second = code_->registers.add_row(width);
+  return found->second;
+}
+
+void InstructionDecoder::decode(const InstructionAst& ast, ScopeStack& scopes) {
+  Pending pending{};
+  pending.ast = &ast;
+  pending.scopes = &scopes;
+  pending.form = find_form(ast);
+  temporaries_used_ = 0;
+  decode_guard(pending);
+  if (pending.form.op == Op::ld && is_parameter_load(pending)) {
+    decode_parameter_load(pending);
+  } else {
+    decode_operands(pending);
+  }
+  place_rows(pending);
+  finish(pending);
+}
+
+void InstructionDecoder::branch(const InstructionAst& ast, std::uint32_t label,
+                                ScopeStack& scopes) {
+  Pending pending{};
+  pending.ast = &ast;
+  pending.scopes = &scopes;
+  pending.form.op = Op::bra;
+  decode_guard(pending);
+  pending.insn.target = label;
+  finish(pending);
+}
+
+void InstructionDecoder::decode_guard(Pending& pending) {
+  const InstructionAst& ast = *pending.ast;
+  if (ast.guard.empty()) return;
+  const std::optional<Register> guard = pending.scopes->find_register(ast.guard);
+  if (!guard || guard->width != 0) {
+    fail(ast.where, fmt::format("guard '{}' is not a predicate register", ast.guard));
+  }
+  pending.insn.guard = guard->row;
+  pending.insn.guard_flip = ast.is_guard_negated ? ~0U : 0U;
+}
+
+void InstructionDecoder::decode_operands(Pending& pending) {
+  const InstructionAst& ast = *pending.ast;
+  const std::vector<OperandSpec>& specs = operand_specs(pending.form.op);
+  std::size_t required = 0;
+  for (const OperandSpec& spec : specs) required += spec.is_optional ? 0 : 1;
+  // A pack takes its vector apart: the table lists the elements.
+  std::vector<Operand> operands;
+  for (const Operand& operand : ast.operands) {
+    const bool is_pack = pending.form.op == Op::pack_b32 || pending.form.op == Op::pack_b64 ||
+                         pending.form.op == Op::pack4_b64;
+    if (is_pack && operand.kind == Operand::Kind::vector) {
+      operands.insert(operands.end(), operand.elements.begin(), operand.elements.end());
+    } else {
+      operands.push_back(operand);
+    }
+  }
+  if (operands.size() < required || operands.size() > specs.size()) {
+    fail(ast.where, fmt::format("'{}' takes {} operands ({}), found {}", ast.name, specs.size(),
+                                info(pending.form.op).operands, operands.size()));
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    decode_operand(pending, specs[i], operands[i]);
+  }
+  // A missing optional source reads as "not given": all ones.
+  for (std::size_t i = operands.size(); i < specs.size(); ++i) {
+    pending.rows.push_back(code_->registers.constant(~0ULL, 4));
+  }
+}
+
+void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spec,
+                                        const Operand& operand) {
+  if (spec.role == OperandSpec::Role::address) {
+    decode_address(pending, operand);
+    return;
+  }
+  if (spec.role == OperandSpec::Role::label) {
+    decode_label(pending, operand);
+    return;
+  }
+  const Type type = spec.type(pending.form.modifiers);
+  const bool is_target = spec.role == OperandSpec::Role::target;
+  const auto decode_one = [&](const Operand& one) {
+    if (is_target) {
+      decode_target(pending, one, type);
+    } else {
+      decode_source(pending, one, type);
+    }
+  };
+  const std::size_t count = spec.count == 0 ? pending.form.modifiers.vector : spec.count;
+  if (operand.kind == Operand::Kind::vector) {
+    if (!spec.is_vector || operand.elements.size() != count) {
+      fail(operand.where,
+           fmt::format("expected {} registers, found {}", count, operand.elements.size()));
+    }
+    for (const Operand& element : operand.elements) decode_one(element);
+    return;
+  }
+  if (count != 1) fail(operand.where, fmt::format("expected {} registers in braces", count));
+  decode_one(operand);
+  if (spec.has_pair || !operand.pair.empty()) decode_pair(pending, spec, operand);
+}
+
+void InstructionDecoder::decode_pair(Pending& pending, const OperandSpec& spec,
+                                     const Operand& operand) {
+  if (!spec.has_pair) fail(operand.where, "this operand does not write a second predicate");
+  if (operand.pair.empty() || operand.pair == "_") {
+    pending.rows.push_back(temporary(0));
+    return;
+  }
+  const std::optional<Register> pair = pending.scopes->find_register(operand.pair);
+  if (!pair || pair->width != 0) {
+    fail(operand.where, fmt::format("'{}' is not a predicate register", operand.pair));
+  }
+  pending.rows.push_back(pair->row);
+}
+
+void InstructionDecoder::decode_label(Pending& pending, const Operand& operand) {
+  const std::optional<std::uint32_t> label =
+      operand.kind == Operand::Kind::name ? pending.scopes->find_label(operand.name) : std::nullopt;
+  if (!label) fail(operand.where, fmt::format("label '{}' is not in reach", operand.name));
+  pending.insn.target = *label;
+}
+
+void InstructionDecoder::decode_target(Pending& pending, const Operand& operand, Type type) {
+  const RowWidth width = size_bytes(type);
+  if (operand.kind == Operand::Kind::sink) {
+    pending.rows.push_back(temporary(width));
+    return;
+  }
+  const std::optional<Register> place = operand.kind == Operand::Kind::name && !operand.is_negated
+                                            ? pending.scopes->find_register(operand.name)
+                                            : std::nullopt;
+  if (!place) {
+    fail(operand.where, fmt::format("expected a register to write, found '{}'", operand.name));
+  }
+  if (place->width == width) {
+    pending.rows.push_back(place->row);
+    return;
+  }
+  if (place->width < width || width == 0 || !may_widen(pending.form.op)) {
+    fail(operand.where,
+         fmt::format("register '{}' does not have the width of the operand: {} bytes "
+                     "expected, {} found",
+                     operand.name, width, place->width));
+  }
+  pending.rows.push_back(temporary(width));
+  pending.widenings.push_back({pending.rows.back(), *place, type});
+}
+
+std::uint32_t InstructionDecoder::narrowed(Pending& pending, const Register& from, Type type) {
+  const RowWidth width = size_bytes(type);
+  const std::uint32_t row = temporary(width);
+  Insn narrow;
+  narrow.r[0] = row;
+  narrow.r[1] = from.row;
+  emit(conversion(unsigned_of(width), unsigned_of(from.width)), narrow, pending.ast->where);
+  return row;
+}
+
+std::uint32_t InstructionDecoder::negated(Pending& pending, const Register& from) {
+  Insn negate;
+  negate.r[0] = temporary(0);
+  negate.r[1] = from.row;
+  emit({Op::not_pred, {}}, negate, pending.ast->where);
+  return negate.r[0];
+}
+
+/// A source register may be wider than its type: registers have no type, and compilers rely on it.
+/// Source: PTX ISA, "Operand Size Exceeding Instruction-Type Size".
+void InstructionDecoder::decode_source(Pending& pending, const Operand& operand, Type type) {
+  if (operand.kind != Operand::Kind::name) {
+    pending.rows.push_back(immediate_row(operand, type));
+    return;
+  }
+  const RowWidth width = size_bytes(type);
+  std::optional<Register> place = pending.scopes->find_register(operand.name);
+  if (!place) {
+    const std::optional<SpecialRegister> special = find_special_register(operand.name);
+    if (special) place = Register{code_->registers.special(*special), 4};
+  }
+  if (!place) {
+    const std::optional<Variable> variable = find_variable(*pending.scopes, operand.name);
+    if (!variable) {
+      fail(operand.where, fmt::format("'{}' is not declared here, or not supported", operand.name));
+    }
+    pending.rows.push_back(variable_row(*variable, operand, type));
+    return;
+  }
+  if ((place->width == 0) != (width == 0) || place->width < width) {
+    fail(operand.where,
+         fmt::format("register '{}' is narrower than the operand: {} bytes expected, "
+                     "{} found",
+                     operand.name, width, place->width));
+  }
+  if (operand.is_negated) {
+    if (width != 0) fail(operand.where, "only a predicate can be negated");
+    place = Register{negated(pending, *place), 0};
+  }
+  pending.rows.push_back(place->width == width ? place->row : narrowed(pending, *place, type));
+}
+
+std::uint32_t InstructionDecoder::immediate_row(const Operand& operand, Type type) {
+  const RowWidth width = size_bytes(type);
+  std::uint64_t bits = operand.bits;
+  switch (operand.kind) {
+    case Operand::Kind::integer:
+      if (is_float(type)) fail(operand.where, "expected a floating-point constant");
+      break;
+    case Operand::Kind::real_single:
+      if (width != 4) fail(operand.where, "a single-precision constant does not fit this operand");
+      break;
+    case Operand::Kind::real_double:
+      if (type == Type::f32) {
+        bits = std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(bits)));
+      } else if (width != 8) {
+        fail(operand.where, "a double-precision constant does not fit this operand");
+      }
+      break;
+    default:
+      fail(operand.where, "expected a register or a constant");
+  }
+  return code_->registers.constant(bits, width);
+}
+
+std::uint32_t InstructionDecoder::variable_row(const Variable& variable, const Operand& operand,
+                                               Type type) {
+  const RowWidth width = size_bytes(type);
+  if (width < 4) fail(operand.where, "the address of a variable needs 32 or 64 bits");
+  switch (variable.place) {
+    case Variable::Place::dynamic_shared:
+      return code_->registers.dynamic_shared(width);
+    case Variable::Place::kernel_parameter:
+      fail(operand.where, "the address of a kernel parameter is not supported");
+    case Variable::Place::global:
+      if (width < 8) fail(operand.where, "a global address needs 64 bits");
+      break;
+    case Variable::Place::shared:
+    case Variable::Place::local:
+      break;
+  }
+  return code_->registers.constant(variable.offset, width);
+}
+
+void InstructionDecoder::decode_address(Pending& pending, const Operand& operand) {
+  if (operand.kind != Operand::Kind::address)
+    fail(operand.where, "expected an address in brackets");
+  const bool is_second = std::exchange(pending.has_address, true);
+  Space space = pending.form.modifiers.space;
+  // cp.async reads global memory through its second address; the first is in shared memory.
+  if (is_second) space = Space::global;
+  if (space == Space::constant) space = Space::global;
+
+  Register base{0, 8};
+  const std::optional<Register> place = pending.scopes->find_register(operand.name);
+  if (place) {
+    base = *place;
+    if (base.width < 4) {
+      fail(operand.where, fmt::format("register '{}' is too narrow for an address", operand.name));
+    }
+    if (space == Space::param) fail(operand.where, "parameters are addressed by name only");
+  } else if (operand.name.empty()) {
+    base.row = code_->registers.constant(0, 8);
+  } else {
+    const std::optional<Variable> variable = find_variable(*pending.scopes, operand.name);
+    if (!variable) fail(operand.where, fmt::format("'{}' is not declared here", operand.name));
+    const Variable::Place lies = variable->place;
+    if (space == Space::param) space = Space::local;
+    const bool is_match =
+        ((lies == Variable::Place::shared || lies == Variable::Place::dynamic_shared) &&
+         space == Space::shared) ||
+        (lies == Variable::Place::local && space == Space::local) ||
+        (lies == Variable::Place::global && (space == Space::global || space == Space::generic));
+    if (!is_match) {
+      fail(operand.where,
+           fmt::format("'{}' is not in the state space of '{}'", operand.name, pending.ast->name));
+    }
+    base.row = variable_row(*variable, operand, Type::u64);
+  }
+  if ((space == Space::global || space == Space::generic) && base.width != 8) {
+    fail(operand.where, "a global or generic address needs a 64-bit register");
+  }
+  pending.rows.push_back(base.row);
+  if (!is_second) {
+    pending.insn.space = space;
+    pending.insn.address_bytes = static_cast<std::uint8_t>(base.width);
+    pending.insn.offset = operand.offset;
+    return;
+  }
+  if (operand.offset < std::numeric_limits<std::int32_t>::min() ||
+      operand.offset > std::numeric_limits<std::int32_t>::max()) {
+    fail(operand.where, "offset does not fit 32 bits");
+  }
+  pending.insn.immediate = static_cast<std::int32_t>(operand.offset);
+}
+
+bool InstructionDecoder::is_parameter_load(const Pending& pending) const {
+  if (pending.form.modifiers.space != Space::param || pending.ast->operands.size() != 2) {
+    return false;
+  }
+  const std::optional<Variable> variable =
+      find_variable(*pending.scopes, pending.ast->operands[1].name);
+  return variable && variable->place == Variable::Place::kernel_parameter;
+}
+
+/// ld.param of a kernel parameter: its value is a row of the register file, so the load is a mov.
+void InstructionDecoder::decode_parameter_load(Pending& pending) {
+  const Operand& target = pending.ast->operands[0];
+  const Operand& address = pending.ast->operands[1];
+  const Variable variable = *find_variable(*pending.scopes, address.name);
+  const Type type = pending.form.modifiers.type;
+  const std::uint32_t width = size_bytes(type);
+  const std::size_t count = pending.form.modifiers.vector;
+  std::vector<Operand> elements{target};
+  if (target.kind == Operand::Kind::vector) elements = target.elements;
+  if (elements.size() != count) fail(target.where, fmt::format("expected {} registers", count));
+
+  std::uint64_t end = 0;
+  for (const ParameterInfo& parameter : code_->info.parameters) {
+    if (parameter.offset_bytes == variable.offset) {
+      end = parameter.offset_bytes + parameter.size_bytes;
+    }
+  }
+  const std::uint64_t first = variable.offset + static_cast<std::uint64_t>(address.offset);
+  if (address.offset < 0 || first + count * width > end || first > end || first % width != 0) {
+    fail(address.where, fmt::format("load outside of parameter '{}'", address.name));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    Pending move{};
+    move.ast = pending.ast;
+    move.scopes = pending.scopes;
+    move.insn = pending.insn;
+    move.form = conversion(unsigned_of(width), unsigned_of(width));
+    decode_target(move, elements[i], type);
+    move.rows.push_back(
+        code_->registers.parameter(static_cast<std::uint32_t>(first + i * width), width));
+    if (i + 1 == count) {
+      pending = std::move(move);
+      return;
+    }
+    place_rows(move);
+    finish(move);
+  }
+}
+
+void InstructionDecoder::place_rows(Pending& pending) {
+  const std::vector<std::uint32_t>& rows = pending.rows;
+  if (rows.size() <= pending.insn.r.size()) {
+    for (std::size_t i = 0; i < rows.size(); ++i) pending.insn.r[i] = rows[i];
+    return;
+  }
+  pending.insn.target = static_cast<std::uint32_t>(code_->wide.size());
+  code_->wide.insert(code_->wide.end(), rows.begin(), rows.end());
+}
+
+void InstructionDecoder::finish(Pending& pending) {
+  const Position where = pending.ast->where;
+  if (pending.form.op == Op::setp_int_bool || pending.form.op == Op::setp_f32_bool) {
+    pending.insn.immediate = static_cast<std::int32_t>(pending.form.modifiers.bool_op);
+  }
+  emit(pending.form, pending.insn, where);
+  for (const Pending::Widening& widening : pending.widenings) {
+    Insn widen;
+    widen.guard = pending.insn.guard;
+    widen.guard_flip = pending.insn.guard_flip;
+    widen.r[0] = widening.wide.row;
+    widen.r[1] = widening.narrow_row;
+    const RowWidth from = size_bytes(widening.type);
+    const Form form = is_signed(widening.type)
+                          ? conversion(signed_of(widening.wide.width), signed_of(from))
+                          : conversion(unsigned_of(widening.wide.width), unsigned_of(from));
+    emit(form, widen, where);
+  }
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/isa/ast.hpp"
+#include "sim/isa/code.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/isa/operand_spec.hpp"
+#include "sim/isa/scope.hpp"
+#include "sim/isa/syntax.hpp"
+
+namespace cpverify::sim {
+
+/// Turns one instruction after the other into Insns at the end of a Code. Branch targets are label
+/// numbers until the caller knows the places.
+class InstructionDecoder {
+ public:
+  InstructionDecoder(std::string file, Code& code) : file_{std::move(file)}, code_{&code} {}
+
+  struct Line {
+    std::uint32_t file = 0;
+    std::uint32_t line = 0;
+  };
+  [[nodiscard]] Line line() const noexcept { return line_; }
+  void set_line(std::uint32_t file, std::uint32_t line) noexcept { line_ = {file, line}; }
+  /// Where variables that no scope declares are looked up.
+  void set_outer(std::function<std::optional<Variable>(std::string_view)> outer) {
+    outer_ = std::move(outer);
+  }
+
+  void decode(const InstructionAst& ast, ScopeStack& scopes);
+  /// A branch to `label` under the guard of `ast`.
+  void branch(const InstructionAst& ast, std::uint32_t label, ScopeStack& scopes);
+  void emit(const Form& form, const Insn& insn, Position where);
+
+ private:
+  /// The instruction being decoded.
+  struct Pending {
+    const InstructionAst* ast;
+    ScopeStack* scopes;
+    Form form;
+    Insn insn;
+    std::vector<std::uint32_t> rows;  ///< Registers in table order.
+    struct Widening {
+      std::uint32_t narrow_row;
+      Register wide;
+      Type type;
+    };
+    std::vector<Widening> widenings;  ///< To be done after the instruction.
+    bool has_address = false;
+  };
+
+  [[nodiscard]] Form find_form(const InstructionAst& ast);
+  void decode_guard(Pending& pending);
+  void decode_operands(Pending& pending);
+  void decode_operand(Pending& pending, const OperandSpec& spec, const Operand& operand);
+  void decode_target(Pending& pending, const Operand& operand, Type type);
+  void decode_source(Pending& pending, const Operand& operand, Type type);
+  void decode_address(Pending& pending, const Operand& operand);
+  void decode_pair(Pending& pending, const OperandSpec& spec, const Operand& operand);
+  void decode_label(Pending& pending, const Operand& operand);
+  void decode_parameter_load(Pending& pending);
+  [[nodiscard]] bool is_parameter_load(const Pending& pending) const;
+  [[nodiscard]] std::uint32_t immediate_row(const Operand& operand, Type type);
+  [[nodiscard]] std::uint32_t variable_row(const Variable& variable, const Operand& operand,
+                                           Type type);
+  [[nodiscard]] std::uint32_t narrowed(Pending& pending, const Register& from, Type type);
+  [[nodiscard]] std::uint32_t negated(Pending& pending, const Register& from);
+  [[nodiscard]] std::uint32_t temporary(RowWidth width);
+  [[nodiscard]] std::optional<Variable> find_variable(const ScopeStack& scopes,
+                                                      std::string_view name) const;
+  void place_rows(Pending& pending);
+  void finish(Pending& pending);
+  [[noreturn]] void fail(Position where, const std::string& message) const;
+
+  std::string file_;
+  Code* code_;
+  Line line_;
+  std::function<std::optional<Variable>(std::string_view)> outer_;
+  std::map<std::string_view, Form> forms_;
+  std::map<std::pair<RowWidth, std::uint32_t>, std::uint32_t> temporaries_;
+  std::uint32_t temporaries_used_ = 0;
+};
+
+}  // namespace cpverify::sim

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/syntax.hpp"
+#include "sim/isa/type.hpp"
+
+namespace cpverify::sim {
+
+/// One operand of a row, from the table's `operands` column.
+struct OperandSpec {
+  enum class Role : std::uint8_t { target, source, address, label };
+  enum class TypeFrom : std::uint8_t { row, atype, wide, fixed };
+  Role role = Role::source;
+  TypeFrom type_from = TypeFrom::row;
+  Type fixed = Type::none;
+  std::uint8_t count = 1;  ///< Registers; 0 means as many as .v2/.v4 says.
+  bool is_vector = false;  ///< Written in braces (a single register also without, for count 0).
+  bool has_pair = false;   ///< `d|p`: may write a predicate too.
+  bool is_optional = false;
+
+  [[nodiscard]] Type type(const Modifiers& modifiers) const noexcept;
+};
+
+[[nodiscard]] const std::vector<OperandSpec>& operand_specs(Op op);
+
+}  // namespace cpverify::sim

@@ -1,0 +1,72 @@
+#include "sim/isa/scope.hpp"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include "sim/isa/ast.hpp"
+#include "sim/isa/type.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+/// True when `name` is `range.name` followed by an index below `range.count`.
+bool is_member(const RegisterDeclaration& range, std::string_view name) {
+  if (!name.starts_with(range.name) || name.size() == range.name.size()) return false;
+  const std::string_view digits = name.substr(range.name.size());
+  if (digits.size() > 1 && digits.front() == '0') return false;
+  std::uint32_t index = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, status] = std::from_chars(digits.data(), end, index);
+  return status == std::errc{} && stop == end && index < range.count;
+}
+
+}  // namespace
+
+void ScopeStack::declare(const RegisterDeclaration& declaration) {
+  Scope& scope = scopes_.back();
+  if (declaration.count == 0) {
+    const RowWidth width = size_bytes(declaration.type);
+    scope.registers[declaration.name] = {file_->add_row(width), width};
+  } else {
+    scope.ranges.push_back(declaration);
+  }
+}
+
+std::optional<Register> ScopeStack::find_register(std::string_view name) {
+  for (std::size_t i = scopes_.size(); i-- > 0;) {
+    Scope& scope = scopes_[i];
+    if (const auto found = scope.registers.find(name); found != scope.registers.end()) {
+      return found->second;
+    }
+    for (const RegisterDeclaration& range : scope.ranges) {
+      if (!is_member(range, name)) continue;
+      const RowWidth width = size_bytes(range.type);
+      const Register place{file_->add_row(width), width};
+      scope.registers.emplace(name, place);
+      return place;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Variable> ScopeStack::find_variable(std::string_view name) const {
+  for (std::size_t i = scopes_.size(); i-- > 0;) {
+    const auto found = scopes_[i].variables.find(name);
+    if (found != scopes_[i].variables.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> ScopeStack::find_label(std::string_view name) const {
+  for (std::size_t i = scopes_.size(); i-- > 0;) {
+    const auto found = scopes_[i].labels.find(name);
+    if (found != scopes_[i].labels.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,30 @@
+#include "sim/isa/special_register.hpp"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace cpverify::sim {
+namespace {
+
+constexpr std::array<std::string_view, 21> kNames{
+    "%tid.x",       "%tid.y",       "%tid.z",
+    "%ntid.x",      "%ntid.y",      "%ntid.z",
+    "%ctaid.x",     "%ctaid.y",     "%ctaid.z",
+    "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
+    "%laneid",      "%warpid",      "%nwarpid",
+    "%lanemask_eq", "%lanemask_le", "%lanemask_lt",
+    "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size"};
+static_assert(kNames.size() == static_cast<std::size_t>(SpecialRegister::dynamic_smem_size) + 1);
+
+}  // namespace
+
+std::optional<SpecialRegister> find_special_register(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<SpecialRegister>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cpverify::sim {
+
+/// The special registers that we have, all 32 bits wide. Source: PTX ISA, "Special Registers".
+enum class SpecialRegister : std::uint8_t {
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_smem_size,
+};
+
+/// Of `%tid.x` and so on. Clocks and SM numbers have no deterministic meaning and are not here.
+[[nodiscard]] std::optional<SpecialRegister> find_special_register(std::string_view name) noexcept;
+
+}  // namespace cpverify::sim

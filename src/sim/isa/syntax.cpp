@@ -1,0 +1,256 @@
+#include "sim/isa/syntax.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/error.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/type.hpp"
+#include "support/nearest.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+/// One member of a class of suffixes, and what it sets.
+template <class Value>
+struct Member {
+  std::string_view word;
+  Value value;
+};
+
+constexpr Member<Space> kSpaces[] = {
+    {"global", Space::global}, {"shared", Space::shared},  {"shared::cta", Space::shared},
+    {"local", Space::local},   {"const", Space::constant}, {"param", Space::param},
+};
+constexpr Member<Compare> kCompares[] = {
+    {"eq", Compare::eq}, {"ne", Compare::ne}, {"lt", Compare::lt}, {"le", Compare::le},
+    {"gt", Compare::gt}, {"ge", Compare::ge}, {"lo", Compare::lo}, {"ls", Compare::ls},
+    {"hi", Compare::hi}, {"hs", Compare::hs},
+};
+constexpr Member<Compare> kFloatCompares[] = {
+    {"eq", Compare::eq},   {"ne", Compare::ne},   {"lt", Compare::lt},   {"le", Compare::le},
+    {"gt", Compare::gt},   {"ge", Compare::ge},   {"equ", Compare::equ}, {"neu", Compare::neu},
+    {"ltu", Compare::ltu}, {"leu", Compare::leu}, {"gtu", Compare::gtu}, {"geu", Compare::geu},
+    {"num", Compare::num}, {"nan", Compare::nan},
+};
+constexpr Member<BoolOp> kBoolOps[] = {
+    {"and", BoolOp::and_op}, {"or", BoolOp::or_op}, {"xor", BoolOp::xor_op}};
+constexpr Member<Rounding> kIntegerRoundings[] = {{"rni", Rounding::to_nearest},
+                                                  {"rzi", Rounding::to_zero},
+                                                  {"rmi", Rounding::down},
+                                                  {"rpi", Rounding::up}};
+constexpr Member<Shuffle> kShuffles[] = {
+    {"up", Shuffle::up}, {"down", Shuffle::down}, {"bfly", Shuffle::bfly}, {"idx", Shuffle::idx}};
+constexpr Member<Vote> kVotes[] = {{"all", Vote::all}, {"any", Vote::any}, {"uni", Vote::uni}};
+constexpr Member<Reduce> kAtomicOps[] = {
+    {"add", Reduce::add},    {"min", Reduce::min},  {"max", Reduce::max},
+    {"and", Reduce::and_op}, {"or", Reduce::or_op}, {"xor", Reduce::xor_op},
+    {"inc", Reduce::inc},    {"dec", Reduce::dec},  {"exch", Reduce::exch},
+};
+constexpr Member<CacheOp> kCacheOps[] = {
+    {"ca", CacheOp::ca},    {"cg", CacheOp::cg},    {"cs", CacheOp::other}, {"lu", CacheOp::other},
+    {"cv", CacheOp::other}, {"wb", CacheOp::other}, {"wt", CacheOp::other},
+};
+constexpr Member<std::uint8_t> kVectors[] = {{"v2", 2}, {"v4", 4}};
+constexpr Member<bool> kDirections[] = {{"l", true}, {"r", false}};
+constexpr Member<bool> kShiftModes[] = {{"wrap", true}, {"clamp", false}};
+/// Suffixes that change nothing in a machine which executes one access after the other, unrounded.
+constexpr std::string_view kSemantics[] = {"weak",    "volatile", "relaxed", "acquire",
+                                           "release", "acq_rel",  "sc"};
+constexpr std::string_view kScopes[] = {"cta", "gpu", "sys"};
+constexpr std::string_view kLevels[] = {"cta", "gl", "sys", "L1", "L2"};
+constexpr std::string_view kDivisions[] = {"rn", "full", "approx"};
+constexpr std::string_view kReciprocals[] = {"rn", "approx"};
+
+template <class Members, class Value>
+bool set_from(const Members& members, std::string_view word, Value& target) {
+  for (const auto& member : members) {
+    if (member.word != word) continue;
+    target = member.value;
+    return true;
+  }
+  return false;
+}
+
+bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_listed(std::string_view types, std::string_view word) {
+  while (!types.empty()) {
+    const std::size_t end = std::min(types.find(' '), types.size());
+    if (types.substr(0, end) == word) return true;
+    types.remove_prefix(std::min(end + 1, types.size()));
+  }
+  return false;
+}
+
+bool is_integer(Type type) {
+  return type >= Type::u8 && type <= Type::s64;
+}
+
+/// Matches `word` with the class `name`; false when it is not a member, or `name` no class.
+bool match_type_class(std::string_view name, std::string_view word, const OpInfo& row,
+                      Modifiers& modifiers) {
+  if (name == "type") {
+    modifiers.type = find_type(word);
+    return is_listed(row.types, word);
+  }
+  if (name == "itype") {
+    modifiers.type = find_type(word);
+    return is_integer(modifiers.type);
+  }
+  if (name == "atype") {
+    modifiers.atype = find_type(word);
+    return is_integer(modifiers.atype);
+  }
+  return false;
+}
+
+bool match_value_class(std::string_view name, std::string_view word, Modifiers& modifiers) {
+  const auto set = [&](const auto& members, auto& target) {
+    return set_from(members, word, target);
+  };
+  if (name == "space") return set(kSpaces, modifiers.space);
+  if (name == "cmp") return set(kCompares, modifiers.compare);
+  if (name == "fcmp") return set(kFloatCompares, modifiers.compare);
+  if (name == "bool") return set(kBoolOps, modifiers.bool_op);
+  if (name == "irnd") return set(kIntegerRoundings, modifiers.rounding);
+  if (name == "shuffle") return set(kShuffles, modifiers.shuffle);
+  if (name == "vote") return set(kVotes, modifiers.vote);
+  if (name == "aop") return set(kAtomicOps, modifiers.reduce);
+  if (name == "rop") return set(std::span{kAtomicOps}.first<6>(), modifiers.reduce);
+  if (name == "cop") return set(kCacheOps, modifiers.cache);
+  if (name == "vec") return set(kVectors, modifiers.vector);
+  if (name == "direction") return set(kDirections, modifiers.is_left);
+  if (name == "shift_mode") return set(kShiftModes, modifiers.is_wrapped);
+  return false;
+}
+
+bool match_inert_class(std::string_view name, std::string_view word) {
+  if (name == "sem") return is_one_of(kSemantics, word);
+  if (name == "scope") return is_one_of(kScopes, word);
+  if (name == "level") return is_one_of(kLevels, word);
+  if (name == "fdiv") return is_one_of(kDivisions, word);
+  if (name == "frcp") return is_one_of(kReciprocals, word);
+  if (name == "hint") return word.starts_with("L1::") || word.starts_with("L2::");
+  return false;
+}
+
+/// Matches `word` with itself, and notes what it means.
+bool match_literal(std::string_view name, std::string_view word, Modifiers& modifiers) {
+  if (word != name && !(name == "shared" && word == "shared::cta")) return false;
+  const Type type = find_type(word);
+  if (type != Type::none) {
+    (modifiers.type == Type::none ? modifiers.type : modifiers.atype) = type;
+  }
+  if (word == "ftz") modifiers.is_ftz = true;
+  if (word == "sat") modifiers.is_sat = true;
+  if (word == "NaN") modifiers.is_nan = true;
+  if (word == "trans") modifiers.is_trans = true;
+  if (name == "shared") modifiers.space = Space::shared;
+  return true;
+}
+
+struct Element {
+  std::string_view name;
+  bool is_optional = false;
+};
+
+/// `ld{.space}{.vec}.type` as its elements.
+std::vector<Element> parse_elements(std::string_view syntax) {
+  std::vector<Element> elements;
+  std::size_t at = 0;
+  while (at < syntax.size()) {
+    const bool is_optional = syntax[at] == '{';
+    if (is_optional || syntax[at] == '}') ++at;
+    if (at < syntax.size() && syntax[at] == '.') ++at;
+    const std::size_t end = std::min(syntax.find_first_of(".{}", at), syntax.size());
+    if (end > at) elements.push_back({syntax.substr(at, end - at), is_optional});
+    at = end + (end < syntax.size() && syntax[end] == '}' ? 1 : 0);
+  }
+  return elements;
+}
+
+const std::vector<std::vector<Element>>& row_elements() {
+  static const std::vector<std::vector<Element>> rows = [] {
+    std::vector<std::vector<Element>> result;
+    result.reserve(kOps.size());
+    for (const OpInfo& row : kOps) result.push_back(parse_elements(row.syntax));
+    return result;
+  }();
+  return rows;
+}
+
+bool match(std::span<const Element> elements, std::span<const std::string_view> words,
+           const OpInfo& row, Modifiers& modifiers) {
+  if (elements.empty()) return words.empty();
+  const Element& element = elements.front();
+  if (!words.empty()) {
+    const std::string_view word = words.front();
+    Modifiers with = modifiers;
+    if ((match_type_class(element.name, word, row, with) ||
+         match_value_class(element.name, word, with) || match_inert_class(element.name, word) ||
+         match_literal(element.name, word, with)) &&
+        match(elements.subspan(1), words.subspan(1), row, with)) {
+      modifiers = with;
+      return true;
+    }
+  }
+  return element.is_optional && match(elements.subspan(1), words, row, modifiers);
+}
+
+std::vector<std::string_view> split(std::string_view name) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    words.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+[[noreturn]] void refuse(std::string_view name, std::string_view first,
+                         const SourceLocation& where) {
+  std::string known;
+  std::vector<std::string> mnemonics;
+  for (std::size_t i = 0; i < kOps.size(); ++i) {
+    const std::string_view mnemonic = row_elements()[i].empty() ? "" : row_elements()[i][0].name;
+    mnemonics.emplace_back(mnemonic);
+    if (mnemonic != first || kOps[i].syntax.find('/') != std::string_view::npos) continue;
+    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", kOps[i].syntax);
+    if (known.size() > 300) break;
+  }
+  if (known.empty()) {
+    throw InputError{where, fmt::format("instruction '{}' is not supported{}", name,
+                                        did_you_mean(first, mnemonics))};
+  }
+  std::string_view anchor;
+  for (std::size_t i = 0; i < kOps.size() && anchor.empty(); ++i) {
+    if (!row_elements()[i].empty() && row_elements()[i][0].name == first) anchor = kOps[i].anchor;
+  }
+  throw InputError{where, fmt::format("instruction form '{}' is not supported; known are {} (PTX "
+                                      "ISA, section {})",
+                                      name, known, anchor)};
+}
+
+}  // namespace
+
+Form match_syntax(std::string_view name, const SourceLocation& where) {
+  const std::vector<std::string_view> words = split(name);
+  for (std::size_t i = 0; i < kOps.size(); ++i) {
+    const std::vector<Element>& elements = row_elements()[i];
+    if (elements.empty() || elements[0].name != words[0]) continue;
+    Form form{static_cast<Op>(i), {}};
+    if (match(elements, words, kOps[i], form.modifiers)) return form;
+  }
+  refuse(name, words[0], where);
+}
+
+}  // namespace cpverify::sim

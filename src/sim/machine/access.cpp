@@ -1,0 +1,344 @@
+#include "sim/machine/access.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/isa/syntax.hpp"
+#include "sim/machine/address_map.hpp"
+#include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/global_memory.hpp"
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+using Addresses = std::array<std::uint64_t, kLanes>;
+
+/// A scan of this many bytes for unwritten ones costs less than 32 single looks.
+constexpr std::uint64_t kScanBytesMax = 4096;
+
+bool is_write(AccessKind kind) {
+  return kind == AccessKind::write || kind == AccessKind::async_write;
+}
+
+MemorySpace memory_space(Space space) {
+  switch (space) {
+    case Space::shared:
+      return MemorySpace::shared;
+    case Space::local:
+      return MemorySpace::local;
+    default:
+      return MemorySpace::global;
+  }
+}
+
+void load_addresses(const Warp& warp, const AddressOperand& operand, std::uint32_t lanes,
+                    Addresses& addresses) {
+  const auto offset = static_cast<std::uint64_t>(operand.offset);
+  if (operand.width_bytes == 8) {
+    const auto* const row = warp.row<const std::uint64_t>(operand.row);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = row[lane] + offset;
+  } else {
+    const auto* const row = warp.row<const std::uint32_t>(operand.row);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = row[lane] + offset;
+  }
+  if (lanes == kFullMask) return;
+  const std::uint64_t first = addresses[static_cast<std::size_t>(std::countr_zero(lanes))];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    addresses[lane] = ((lanes >> lane) & 1U) != 0 ? addresses[lane] : first;
+  }
+}
+
+/// The window that a generic address lies in, and its base.
+struct Window {
+  Space space = Space::global;
+  std::uint64_t base = 0;
+};
+
+Window find_window(std::uint64_t address) {
+  if (address >= kLocalWindow && address - kLocalWindow < kSharedWindow) {
+    return {Space::local, kLocalWindow};
+  }
+  if (address >= kSharedWindow && address < kLocalWindow) return {Space::shared, kSharedWindow};
+  return {Space::global, 0};
+}
+
+/// Offsets of addresses in [base, base + size); true when all accesses fit and are aligned.
+bool to_offsets(const Addresses& addresses, std::uint64_t base, std::uint64_t size,
+                std::uint32_t access_bytes, Addresses& offsets) {
+  if (size < access_bytes) return false;
+  const std::uint64_t limit = size - access_bytes;
+  // Negative offsets and those beyond the limit have the sign bit set in one of the two terms.
+  std::uint64_t outside = 0;
+  std::uint64_t low_bits = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const std::uint64_t offset = addresses[lane] - base;
+    offsets[lane] = offset;
+    outside |= offset | (limit - offset);
+    low_bits |= addresses[lane];
+  }
+  return (outside >> 63) == 0 && (low_bits & (access_bytes - 1)) == 0;
+}
+
+/// Looks at one lane alone: what is wrong with an access of `size` bytes at `address`?
+struct Diagnosis {
+  bool is_bad = false;
+  FaultKind kind = FaultKind::out_of_bounds_read;
+  std::uint64_t address = 0;
+  const Allocation* allocation = nullptr;
+  std::string detail;
+};
+
+Diagnosis diagnose_range(std::uint64_t address, std::uint64_t size, const AccessShape& shape) {
+  Diagnosis diagnosis;
+  diagnosis.kind =
+      is_write(shape.kind) ? FaultKind::out_of_bounds_write : FaultKind::out_of_bounds_read;
+  diagnosis.address = address;
+  if (address >= size || shape.size_bytes > size - address) {
+    diagnosis.is_bad = true;
+    if (address < size) diagnosis.address = size;
+  } else if ((address & (shape.size_bytes - 1)) != 0) {
+    diagnosis.is_bad = true;
+    diagnosis.kind = FaultKind::misaligned;
+  }
+  return diagnosis;
+}
+
+Diagnosis diagnose_global(const LaunchState& launch, std::uint64_t address,
+                          const AccessShape& shape) {
+  const Allocation* const near = launch.memory->nearest(address);
+  Diagnosis diagnosis = diagnose_range(near == nullptr ? address : address - near->base,
+                                       near == nullptr ? 0 : near->size_bytes, shape);
+  diagnosis.allocation = near;
+  if (near == nullptr) return diagnosis;
+  diagnosis.address += near->base;
+  const bool is_inside = address - near->base < near->size_bytes;
+  if (is_inside && !near->is_live) {
+    diagnosis.is_bad = true;
+    diagnosis.kind = FaultKind::use_after_free;
+  } else if (is_inside && !diagnosis.is_bad && near->device != launch.device) {
+    diagnosis.is_bad = true;
+    diagnosis.detail = fmt::format("memory of device {}", near->device);
+  }
+  return diagnosis;
+}
+
+/// Reports the lanes that are bad for the reason of the first bad one.
+void report_bad(Warp& warp, const Insn* insn, std::uint32_t lanes, Space space,
+                const Addresses& addresses, const AccessShape& shape) {
+  const LaunchState& launch = *warp.cta->launch;
+  const std::uint64_t size =
+      space == Space::shared ? warp.cta->shared.size() : launch.code->info.local_bytes;
+  const auto diagnose = [&](std::uint32_t lane) {
+    return space == Space::global ? diagnose_global(launch, addresses[lane], shape)
+                                  : diagnose_range(addresses[lane], size, shape);
+  };
+  Diagnosis first;
+  ViolationEvent event;
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    const Diagnosis diagnosis = diagnose(lane);
+    if (!diagnosis.is_bad) continue;
+    if (event.lanes == 0) first = diagnosis;
+    if (diagnosis.kind == first.kind) event.lanes |= 1U << lane;
+  }
+  if (event.lanes == 0) return;
+  event.kind = first.kind;
+  event.space = memory_space(space);
+  event.size_bytes = shape.size_bytes;
+  event.address = first.address;
+  event.detail = first.detail;
+  if (first.allocation != nullptr) {
+    event.allocation = first.allocation->base;
+    event.allocation_bytes = first.allocation->size_bytes;
+  }
+  report(warp, insn, event);
+}
+
+/// Finds the allocation of the first lane; keeps the lanes that lie in it.
+bool resolve_global(Warp& warp, const Insn* insn, const Addresses& addresses,
+                    const AccessShape& shape, Access& access) {
+  LaunchState& launch = *warp.cta->launch;
+  Allocation*& cached = launch.last_allocation[static_cast<std::size_t>(insn - warp.code)];
+  if (cached != nullptr &&
+      to_offsets(addresses, cached->base, cached->size_bytes, shape.size_bytes, access.offsets)) {
+    access.bytes = &cached->bytes;
+    return true;
+  }
+  const std::uint32_t lanes = access.lanes;
+  access.lanes = 0;
+  Allocation* allocation = nullptr;
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    const Diagnosis diagnosis = diagnose_global(launch, addresses[lane], shape);
+    if (diagnosis.is_bad) {
+      report_bad(warp, insn, lanes, Space::global, addresses, shape);
+      return false;
+    }
+    if (allocation == nullptr) allocation = launch.memory->find(addresses[lane]);
+    if (diagnosis.allocation == allocation) access.lanes |= 1U << lane;
+  }
+  cached = allocation;
+  Addresses kept = addresses;
+  const std::uint64_t first = addresses[static_cast<std::size_t>(std::countr_zero(access.lanes))];
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    if (((access.lanes >> lane) & 1U) == 0) kept[lane] = first;
+  }
+  access.bytes = &allocation->bytes;
+  return to_offsets(kept, allocation->base, allocation->size_bytes, shape.size_bytes,
+                    access.offsets);
+}
+
+bool resolve_shared(Warp& warp, const Insn* insn, const Addresses& addresses,
+                    const AccessShape& shape, Access& access) {
+  CheckedBytes& shared = warp.cta->shared;
+  access.bytes = &shared;
+  if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access.offsets)) return true;
+  report_bad(warp, insn, access.lanes, Space::shared, addresses, shape);
+  return false;
+}
+
+/// Local memory holds the frames of the lanes one after the other.
+bool resolve_local(Warp& warp, const Insn* insn, const Addresses& addresses,
+                   const AccessShape& shape, Access& access) {
+  const std::uint64_t frame = warp.cta->launch->code->info.local_bytes;
+  access.bytes = &warp.local;
+  if (!to_offsets(addresses, 0, frame, shape.size_bytes, access.offsets)) {
+    report_bad(warp, insn, access.lanes, Space::local, addresses, shape);
+    return false;
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    // A lane that is not active stays within its own frame: its offset is that of an active one.
+    access.offsets[lane] += lane * frame;
+  }
+  return true;
+}
+
+struct Extent {
+  std::uint64_t begin;
+  std::uint64_t size;
+  bool is_dense;  ///< Lane i is at begin + i * access size.
+};
+
+Extent find_extent(const Addresses& offsets, std::uint32_t access_bytes) {
+  std::uint64_t low = offsets[0];
+  std::uint64_t high = offsets[0];
+  std::uint64_t difference = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    low = std::min(low, offsets[lane]);
+    high = std::max(high, offsets[lane]);
+    difference |= offsets[lane] ^ (offsets[0] + lane * access_bytes);
+  }
+  return {low, high - low + access_bytes, difference == 0};
+}
+
+/// Lanes that read an unwritten byte.
+std::uint32_t unwritten_lanes(const Access& access, std::uint32_t access_bytes) {
+  const Extent extent = find_extent(access.offsets, access_bytes);
+  if (extent.size <= kScanBytesMax && access.bytes->is_written(extent.begin, extent.size)) return 0;
+  std::uint32_t lanes = 0;
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    const bool is_written = access.bytes->is_block_written(access.offsets[lane], access_bytes);
+    lanes |= static_cast<std::uint32_t>(!is_written) << lane;
+  }
+  return lanes & access.lanes;
+}
+
+void check_written(Warp& warp, const Insn* insn, Space space, const Addresses& addresses,
+                   const AccessShape& shape, const Access& access) {
+  ViolationEvent event;
+  event.lanes = unwritten_lanes(access, shape.size_bytes);
+  if (event.lanes == 0) return;
+  const auto first = static_cast<std::size_t>(std::countr_zero(event.lanes));
+  const std::uint64_t offset = access.offsets[first];
+  event.kind = FaultKind::uninitialised_read;
+  event.space = memory_space(space);
+  event.size_bytes = shape.size_bytes;
+  event.address =
+      addresses[first] + access.bytes->first_unwritten(offset, shape.size_bytes) - offset;
+  if (space == Space::global) {
+    const Allocation* const allocation = warp.cta->launch->memory->find(event.address);
+    event.allocation = allocation->base;
+    event.allocation_bytes = allocation->size_bytes;
+  }
+  report(warp, insn, event);
+}
+
+void mark_written(Access& access, std::uint32_t access_bytes) {
+  const Extent extent = find_extent(access.offsets, access_bytes);
+  if (extent.is_dense && access.lanes == kFullMask) {
+    access.bytes->mark_written(extent.begin, extent.size);
+    return;
+  }
+  for (std::uint32_t left = access.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    access.bytes->mark_block_written(access.offsets[lane], access_bytes);
+  }
+}
+
+void notify(Warp& warp, const Insn* insn, Space space, const Addresses& addresses,
+            const AccessShape& shape, const Access& access) {
+  AccessEvent event;
+  event.kind = shape.kind;
+  event.space = memory_space(space);
+  event.lanes = access.lanes;
+  event.size_bytes = shape.size_bytes;
+  event.addresses = addresses;
+  const ExecutionPoint point = execution_point(warp, insn);
+  for (Observer* const observer : warp.cta->launch->access_observers) {
+    observer->on_access(point, event);
+  }
+}
+
+}  // namespace
+
+bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AddressOperand& address,
+                  const AccessShape& shape, Access& access) {
+  alignas(64) Addresses addresses;
+  load_addresses(warp, address, lanes, addresses);
+  Window window{address.space, 0};
+  access.lanes = lanes;
+  if (address.space == Space::generic) {
+    window = find_window(addresses[static_cast<std::size_t>(std::countr_zero(lanes))]);
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      if (find_window(addresses[lane]).space != window.space) access.lanes &= ~(1U << lane);
+    }
+    load_addresses(warp, address, access.lanes, addresses);
+    for (std::uint64_t& value : addresses) value -= window.base;
+  }
+  bool is_good = false;
+  switch (window.space) {
+    case Space::shared:
+      is_good = resolve_shared(warp, insn, addresses, shape, access);
+      break;
+    case Space::local:
+      is_good = resolve_local(warp, insn, addresses, shape, access);
+      break;
+    default:
+      is_good = resolve_global(warp, insn, addresses, shape, access);
+  }
+  if (!is_good) return false;
+  if (!warp.cta->launch->access_observers.empty()) {
+    notify(warp, insn, window.space, addresses, shape, access);
+  }
+  if (access.bytes->is_all_written()) return true;
+  if (shape.kind == AccessKind::read || shape.kind == AccessKind::atomic) {
+    check_written(warp, insn, window.space, addresses, shape, access);
+  }
+  if (shape.kind == AccessKind::write || shape.kind == AccessKind::atomic) {
+    mark_written(access, shape.size_bytes);
+  }
+  return true;
+}
+
+}  // namespace cpverify::sim

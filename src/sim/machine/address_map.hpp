@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+
+/// Generic addresses: shared and local memory appear in two windows that global memory never
+/// reaches (a window is 2^56 bytes). Source: PTX ISA, "Generic Addressing".
+namespace cpverify::sim {
+
+inline constexpr std::uint64_t kSharedWindow = 1ULL << 56;
+inline constexpr std::uint64_t kLocalWindow = 2ULL << 56;
+
+}  // namespace cpverify::sim

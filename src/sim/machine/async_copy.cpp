@@ -1,0 +1,68 @@
+#include "sim/machine/async_copy.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/machine/checked_bytes.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+template <class Visit>
+void for_each_lane(std::uint32_t lanes, Visit visit) {
+  for (; lanes != 0; lanes &= lanes - 1) visit(static_cast<std::size_t>(std::countr_zero(lanes)));
+}
+
+void complete(const AsyncCopies::Copy& copy, std::uint32_t lanes, CheckedBytes& shared) {
+  for_each_lane(lanes, [&](std::size_t lane) {
+    const std::uint32_t copied = copy.copied_bytes[lane];
+    const std::size_t target = copy.target[lane];
+    if (copied == copy.size_bytes) {
+      shared.copy_block(target, *copy.source, copy.offsets[lane], copied);
+      return;
+    }
+    shared.zero(target, copy.size_bytes);
+    if (copied > 0) shared.copy_from(target, *copy.source, copy.offsets[lane], copied);
+  });
+}
+
+}  // namespace
+
+void AsyncCopies::reset() noexcept {
+  copies_.clear();
+  committed_.fill(0);
+}
+
+void AsyncCopies::issue(const Copy& copy, CheckedBytes& shared) {
+  copies_.push_back(copy);
+  copies_.back().group = committed_;
+  for_each_lane(copy.lanes,
+                [&](std::size_t lane) { shared.forget_block(copy.target[lane], copy.size_bytes); });
+}
+
+void AsyncCopies::commit(std::uint32_t lanes) noexcept {
+  for_each_lane(lanes, [this](std::size_t lane) { ++committed_[lane]; });
+}
+
+void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared) {
+  for (Copy& copy : copies_) {
+    std::uint32_t done = 0;
+    for_each_lane(copy.lanes & lanes, [&](std::size_t lane) {
+      // Group g is complete when more than `pending` groups follow its begin: g + pending < count.
+      const std::uint64_t last_pending = std::uint64_t{copy.group[lane]} + pending;
+      if (last_pending < committed_[lane]) done |= 1U << lane;
+    });
+    complete(copy, done, shared);
+    copy.lanes &= ~done;
+  }
+  std::erase_if(copies_, [](const Copy& copy) { return copy.lanes == 0; });
+}
+
+void AsyncCopies::wait_all(std::uint32_t lanes, CheckedBytes& shared) {
+  commit(lanes);
+  wait(lanes, 0, shared);
+}
+
+}  // namespace cpverify::sim

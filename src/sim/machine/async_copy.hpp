@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/machine/checked_bytes.hpp"
+
+namespace cpverify::sim {
+
+/// cp.async of one warp: copies that have been issued and are not yet visible to the lanes that
+/// issued them. The bytes move at the last legal moment, the wait; from issue to wait the target
+/// counts as unwritten, so that a read without wait or barrier is an uninitialised read.
+class AsyncCopies {
+ public:
+  struct Copy {
+    std::uint32_t lanes = 0;
+    std::uint32_t size_bytes = 0;             ///< Written by each lane: 4, 8 or 16.
+    std::array<std::uint32_t, 32> target{};   ///< Offsets in shared memory.
+    const CheckedBytes* source = nullptr;     ///< Null: all lanes write zeros.
+    std::array<std::uint64_t, 32> offsets{};  ///< In source.
+    /// Bytes that are copied, the rest is zeros.
+    std::array<std::uint32_t, 32> copied_bytes{};
+    std::array<std::uint32_t, 32> group{};  ///< Set by issue(): each lane's commit group.
+  };
+
+  void reset() noexcept;
+  /// Makes the targets unwritten.
+  void issue(const Copy& copy, CheckedBytes& shared);
+  /// cp.async.commit_group of some lanes.
+  void commit(std::uint32_t lanes) noexcept;
+  /// cp.async.wait_group: all but the newest `pending` groups of these lanes become visible.
+  void wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared);
+  /// cp.async.wait_all: commits and waits for everything.
+  void wait_all(std::uint32_t lanes, CheckedBytes& shared);
+
+ private:
+  std::vector<Copy> copies_;  ///< In order of issue.
+  std::array<std::uint32_t, 32> committed_{};
+};
+
+}  // namespace cpverify::sim

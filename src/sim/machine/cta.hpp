@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cpverify/observer.hpp"
+#include "sim/isa/code.hpp"
+#include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/global_memory.hpp"
+#include "sim/machine/launch.hpp"
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+
+/// What all warps of a launch share.
+struct LaunchState {
+  GlobalMemory* memory = nullptr;
+  const Code* code = nullptr;
+  const LaunchRequest* request = nullptr;
+  std::uint32_t device = 0;
+  std::vector<Observer*> observers;
+  std::vector<Observer*> access_observers;  ///< Those that want every access.
+  /// Per instruction: the allocation that it touched last.
+  std::vector<Allocation*> last_allocation;
+  std::uint64_t budget_left = 0;
+  std::uint64_t warp_instructions = 0;
+  std::uint64_t thread_instructions = 0;
+  bool is_aborted = false;
+};
+
+/// The CTA that runs, made anew for each by reset().
+struct Cta {
+  std::array<std::uint32_t, 3> id{};
+  CheckedBytes shared;
+  std::vector<Warp> warps;
+  LaunchState* launch = nullptr;
+};
+
+/// The CTAs of a launch, one after the other in the same storage.
+class CtaRunner {
+ public:
+  explicit CtaRunner(LaunchState& launch);
+
+  /// Runs the CTA with this index to its end, or until the launch is aborted.
+  void run(const std::array<std::uint32_t, 3>& id);
+
+ private:
+  struct AlignedDelete {
+    void operator()(std::byte* pointer) const noexcept;
+  };
+
+  void make_image();
+  void reset(const std::array<std::uint32_t, 3>& id);
+  void reset_warp(Warp& warp);
+  void fill_specials(Warp& warp);
+  [[nodiscard]] bool run_ready_warps();
+  [[nodiscard]] bool release_barriers();
+  [[nodiscard]] bool is_complete(std::uint32_t barrier) const;
+  void report_deadlock();
+
+  LaunchState* launch_;
+  Cta cta_;
+  std::uint32_t threads_;
+  std::uint32_t register_bytes_;
+  std::vector<std::byte> image_;  ///< Registers of a warp before it starts.
+  std::unique_ptr<std::byte, AlignedDelete> registers_;
+};
+
+/// Runs a warp until it stops, its time slice ends or the launch is aborted.
+void run_warp(Warp& warp, std::uint64_t slice);
+
+[[nodiscard]] ExecutionPoint execution_point(const Warp& warp, const Insn* insn);
+
+/// Tells the observers of an access that must not happen; all kinds but uninitialised_read abort
+/// the launch.
+void report(Warp& warp, const Insn* insn, const ViolationEvent& event);
+
+}  // namespace cpverify::sim

@@ -1,0 +1,94 @@
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/syntax.hpp"
+#include "sim/machine/access.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/lanes.hpp"
+#include "sim/machine/warp.hpp"
+
+/// ldmatrix. Lanes 8m to 8m+7 give the addresses of the rows of matrix m: 8 elements of 16 bits.
+/// Lane l receives elements 2(l%4) and 2(l%4)+1 of row l/4, so that a register's 32 lanes are the
+/// matrix, row by row. With .trans, rows and columns change places.
+namespace cpverify::sim {
+namespace {
+
+constexpr std::size_t kMatrixRows = 8;
+constexpr std::uint32_t kRowBytes = 16;
+
+using Matrix = std::array<std::array<std::uint16_t, kMatrixRows>, kMatrixRows>;
+
+Matrix transposed(const Matrix& matrix) {
+  Matrix result;
+  for (std::size_t row = 0; row < kMatrixRows; ++row) {
+    for (std::size_t column = 0; column < kMatrixRows; ++column) {
+      result[column][row] = matrix[row][column];
+    }
+  }
+  return result;
+}
+
+template <std::size_t count, bool is_transposed>
+const Insn* load_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (mask != kFullMask) {
+    const std::string detail =
+        fmt::format("ldmatrix executed by lanes {:#010x} instead of the whole warp", mask);
+    ViolationEvent event;
+    event.kind = FaultKind::illegal_instruction;
+    event.lanes = mask;
+    event.detail = detail;
+    report(warp, insn, event);
+    return nullptr;
+  }
+  // Only the lanes that address a row need a good address.
+  constexpr std::uint32_t rows = count == 4 ? kFullMask : (1U << (count * kMatrixRows % 32)) - 1;
+  AddressOperand address = address_operand(insn, count);
+  std::array<Matrix, count> matrices;
+  Access access;
+  for (std::uint32_t left = rows; left != 0; left &= ~access.lanes) {
+    if (!begin_access(warp, insn, left, address, {AccessKind::read, kRowBytes}, access)) {
+      return nullptr;
+    }
+    for (std::size_t lane = 0; lane < count * kMatrixRows; ++lane) {
+      if (((access.lanes >> lane) & 1U) == 0) continue;
+      std::memcpy(matrices[lane / kMatrixRows][lane % kMatrixRows].data(),
+                  access.bytes->data() + access.offsets[lane], kRowBytes);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Matrix matrix = is_transposed ? transposed(matrices[i]) : matrices[i];
+    static_assert(sizeof matrix == kLanes * sizeof(std::uint32_t));
+    std::memcpy(warp.row<std::uint32_t>(insn->r[i]), matrix.data(), sizeof matrix);
+  }
+  return insn + 1;
+}
+
+template <std::size_t count>
+Handler choose(const Form& form) {
+  return form.modifiers.is_trans ? &load_matrices<count, true> : &load_matrices<count, false>;
+}
+
+}  // namespace
+
+template <>
+Handler select<Op::ldmatrix_x1>(const Form& form) {
+  return choose<1>(form);
+}
+template <>
+Handler select<Op::ldmatrix_x2>(const Form& form) {
+  return choose<2>(form);
+}
+template <>
+Handler select<Op::ldmatrix_x4>(const Form& form) {
+  return choose<4>(form);
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,130 @@
+#include "sim/machine/launch.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cpverify/observer.hpp"
+#include "sim/check/fault_table.hpp"
+#include "sim/check/haltcheck.hpp"
+#include "sim/check/initcheck.hpp"
+#include "sim/check/memcheck.hpp"
+#include "sim/isa/kernel_info.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/global_memory.hpp"
+#include "sim/machine/kernel.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+struct Refusal {
+  LaunchStatus status;
+  std::string detail;
+};
+
+/// Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+std::optional<Refusal> check_block(const KernelInfo& info, const LaunchRequest& request) {
+  const auto& block = request.block;
+  const auto& grid = request.grid;
+  if (block[0] == 0 || block[1] == 0 || block[2] == 0 || grid[0] == 0 || grid[1] == 0 ||
+      grid[2] == 0) {
+    return Refusal{LaunchStatus::invalid_value, "an extent of grid or block is 0"};
+  }
+  if (block[0] > 1024 || block[1] > 1024 || block[2] > 64) {
+    return Refusal{LaunchStatus::invalid_value,
+                   fmt::format("block is {}x{}x{}, at most 1024x1024x64 is possible", block[0],
+                               block[1], block[2])};
+  }
+  if (grid[0] > 0x7fffffffU || grid[1] > 65535 || grid[2] > 65535) {
+    return Refusal{LaunchStatus::invalid_value,
+                   fmt::format("grid is {}x{}x{}, at most 2147483647x65535x65535 is possible",
+                               grid[0], grid[1], grid[2])};
+  }
+  const std::uint32_t threads = block[0] * block[1] * block[2];
+  if (threads > info.max_threads) {
+    return Refusal{
+        threads > 1024 ? LaunchStatus::invalid_value : LaunchStatus::out_of_resources,
+        fmt::format("block has {} threads, at most {} are possible", threads, info.max_threads)};
+  }
+  if (info.required_block[0] != 0 && block != info.required_block) {
+    return Refusal{
+        LaunchStatus::invalid_value,
+        fmt::format("block is {}x{}x{}, .reqntid asks for {}x{}x{}", block[0], block[1], block[2],
+                    info.required_block[0], info.required_block[1], info.required_block[2])};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check(const KernelInfo& info, const LaunchRequest& request) {
+  if (auto refusal = check_block(info, request)) return refusal;
+  if (request.parameters.size() != info.parameter_bytes) {
+    return Refusal{LaunchStatus::invalid_value,
+                   fmt::format("{} parameter bytes given, kernel has {}", request.parameters.size(),
+                               info.parameter_bytes)};
+  }
+  const std::uint64_t shared =
+      std::uint64_t{info.static_shared_bytes} + std::uint64_t{request.shared_bytes};
+  const bool is_dynamic_allowed =
+      shared <= kSharedBytesDefault || request.shared_bytes <= request.shared_bytes_optin;
+  if (shared > kSharedBytesMax || !is_dynamic_allowed) {
+    return Refusal{LaunchStatus::out_of_resources,
+                   fmt::format("{} bytes of shared memory, at most {} are possible", shared,
+                               shared > kSharedBytesMax ? kSharedBytesMax : kSharedBytesDefault)};
+  }
+  return std::nullopt;
+}
+
+void run_grid(LaunchState& state, const std::array<std::uint32_t, 3>& grid) {
+  CtaRunner runner{state};
+  for (std::uint32_t z = 0; z < grid[2]; ++z) {
+    for (std::uint32_t y = 0; y < grid[1]; ++y) {
+      for (std::uint32_t x = 0; x < grid[0]; ++x) {
+        runner.run({x, y, z});
+        if (state.is_aborted) return;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequest& request,
+                    std::span<Observer* const> observers) {
+  LaunchResult result;
+  if (const auto refusal = check(kernel.code.info, request)) {
+    result.status = refusal->status;
+    result.detail = fmt::format("{}: {}", kernel.code.info.name, refusal->detail);
+    return result;
+  }
+  FaultTable faults;
+  Memcheck memcheck{faults};
+  Initcheck initcheck{faults};
+  Haltcheck haltcheck{faults};
+
+  LaunchState state;
+  state.memory = &memory;
+  state.code = &kernel.code;
+  state.request = &request;
+  state.device = kernel.device;
+  state.observers = {&memcheck, &initcheck, &haltcheck};
+  state.observers.insert(state.observers.end(), observers.begin(), observers.end());
+  for (Observer* const observer : state.observers) {
+    if (observer->wants_accesses()) state.access_observers.push_back(observer);
+  }
+  state.last_allocation.resize(kernel.code.insns.size());
+  state.budget_left = request.instruction_budget;
+
+  run_grid(state, request.grid);
+  result.status = state.is_aborted ? LaunchStatus::aborted : LaunchStatus::completed;
+  result.faults = faults.take();
+  result.warp_instructions = state.warp_instructions;
+  result.thread_instructions = state.thread_instructions;
+  return result;
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,142 @@
+#include "sim/machine/program.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/error.hpp"
+#include "sim/isa/ast.hpp"
+#include "sim/isa/decoder.hpp"
+#include "sim/isa/kernel_info.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/parser.hpp"
+#include "sim/isa/type.hpp"
+#include "sim/machine/global_memory.hpp"
+#include "sim/machine/handlers.hpp"
+#include "sim/machine/kernel.hpp"
+#include "support/check.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+/// Sum of all variables of a module.
+constexpr std::uint64_t kVariableBytesMax = 1ULL << 30;
+
+[[noreturn]] void fail(const ModuleAst& module, Position where, const std::string& message) {
+  throw InputError{{module.file, static_cast<int>(where.line), static_cast<int>(where.column)},
+                   message};
+}
+
+bool has_address(const VariableDeclaration& variable) {
+  return !variable.is_extern &&
+         (variable.space == VariableSpace::global || variable.space == VariableSpace::constant);
+}
+
+/// A variable with values starts as them and zeros; .const and .global without are zeros too, as
+/// the driver leaves them. Source: PTX ISA, "Variable Initialization".
+std::vector<std::byte> initial_bytes(const ModuleAst& module, const VariableDeclaration& variable,
+                                     const VariableAddresses& addresses) {
+  std::vector<std::byte> bytes(variable.size_bytes);
+  const std::size_t element = size_bytes(variable.type);
+  std::size_t at = 0;
+  for (const Initialiser& value : variable.values) {
+    std::uint64_t bits = value.bits;
+    if (!value.symbol.empty()) {
+      const auto found = addresses.find(value.symbol);
+      if (found == addresses.end() || element != 8) {
+        fail(module, variable.where,
+             fmt::format("'{}' is no address that '{}' can hold", value.symbol, variable.name));
+      }
+      bits = found->second;
+    }
+    for (std::size_t i = 0; i < element; ++i) {
+      bytes[at + i] = static_cast<std::byte>(bits >> (8 * i));
+    }
+    at += element;
+  }
+  return bytes;
+}
+
+void link(Code& code, const std::string& file) {
+  for (std::size_t i = 0; i < code.insns.size(); ++i) {
+    const Form& form = code.forms[i];
+    code.insns[i].handler = find_handler(form);
+    if (code.insns[i].handler != nullptr) continue;
+    const SourceLine& line = code.lines[i];
+    throw InputError{
+        {file, static_cast<int>(line.ptx_line), static_cast<int>(line.ptx_column)},
+        fmt::format("this combination of suffixes is not supported for '{}' (PTX ISA, section {})",
+                    info(form.op).syntax, info(form.op).anchor)};
+  }
+}
+
+}  // namespace
+
+Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& memory,
+                 std::uint32_t device)
+    : memory_{&memory}, device_{device} {
+  const std::unique_ptr<const ModuleAst> module = parse_ptx(ptx, file);
+  std::uint64_t total = 0;
+  VariableAddresses addresses;
+  std::vector<const VariableDeclaration*> placed;
+  for (const VariableDeclaration& variable : module->variables) {
+    if (!has_address(variable)) continue;
+    total += variable.size_bytes;
+    if (variable.size_bytes == 0 || total > kVariableBytesMax) {
+      fail(*module, variable.where, "variables of a module take 1 byte to 1 GiB");
+    }
+    placed.push_back(&variable);
+  }
+  // Decoding may still refuse the module; only then may its variables take memory that we would
+  // have to give back. So addresses are taken first, and freed on the way out of an exception.
+  struct Undo {
+    GlobalMemory* memory;
+    std::vector<std::uint64_t>* variables;
+    bool is_armed = true;
+    ~Undo() {
+      if (!is_armed) return;
+      for (const std::uint64_t address : *variables) (void)memory->free(address);
+    }
+  } undo{memory_, &variables_};
+  for (const VariableDeclaration* const variable : placed) {
+    variables_.push_back(memory.allocate(device, variable->size_bytes));
+    addresses[variable->name] = variables_.back();
+  }
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    const std::vector<std::byte> bytes = initial_bytes(*module, *placed[i], addresses);
+    CPVERIFY_CHECK(!memory.write(variables_[i], bytes).has_value());
+  }
+  for (const FunctionAst& function : module->functions) {
+    if (!function.is_entry || !function.has_body) continue;
+    auto kernel = std::make_unique<Kernel>();
+    kernel->code = decode_entry(*module, function, addresses);
+    kernel->device = device;
+    link(kernel->code, file);
+    kernels_.push_back(std::move(kernel));
+  }
+  undo.is_armed = false;
+}
+
+Program::~Program() {
+  for (const std::uint64_t address : variables_) (void)memory_->free(address);
+}
+
+const Kernel* Program::find(std::string_view name) const noexcept {
+  for (const auto& kernel : kernels_) {
+    if (kernel->code.info.name == name) return kernel.get();
+  }
+  return nullptr;
+}
+
+const KernelInfo& kernel_info(const Kernel& kernel) noexcept {
+  return kernel.code.info;
+}
+
+}  // namespace cpverify::sim
