@@ -1,7 +1,6 @@
 #include "reference/attention_tile.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <limits>
 
 #include <Eigen/Core>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "reference/attention.hpp"
 #include "reference/attention_tile.hpp"
 #include "reference/dtype_values.hpp"
 #include "reference/workers.hpp"
@@ -82,8 +84,7 @@ std::vector<TileRange> cut_tiles(const StepView& view) {
                         .num_keys = step_row.computed + first + count});
     }
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const TileRange& a, const TileRange& b) { return a.num_keys > b.num_keys; });
+  std::ranges::stable_sort(result, std::ranges::greater{}, &TileRange::num_keys);
   return result;
 }
 

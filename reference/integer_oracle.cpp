@@ -171,7 +171,7 @@ Integers piece_order(const Pieces& pieces, std::size_t num_rows) {
 /// What all ranks hold alike when CP is on, K/V and pool apart.
 void add_gather(RankIntegers& result, const Pieces& pieces, const StepSizes& sizes) {
   const Integers rows = owned_rows(pieces);
-  const std::int64_t max_rows = *std::max_element(rows.begin(), rows.end());
+  const std::int64_t max_rows = *std::ranges::max_element(rows);
   const auto num_blocks = static_cast<std::int64_t>(2 * pieces.size());
   Integers piece_lens;
   for (const std::vector<Piece>& rank_pieces : pieces) {
