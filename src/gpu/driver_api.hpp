@@ -51,6 +51,8 @@ class DriverApi {
  public:
   virtual ~DriverApi() = default;
 
+  // The names of the public API.
+  // NOLINTBEGIN(readability-identifier-naming)
   virtual CuResult cuInit(unsigned flags) = 0;
   virtual CuResult cuDeviceGetCount(int* count) = 0;
   virtual CuResult cuDeviceGet(CuDevice* device, int ordinal) = 0;
@@ -100,6 +102,7 @@ class DriverApi {
   };
   virtual CuResult cuLaunchKernel(CuFunction function, const LaunchConfig& config,
                                   void** parameters) = 0;
+  // NOLINTEND(readability-identifier-naming)
 
   /// What cuModuleLoadData has to say of the last image it refused ("" when it accepted it): the
   /// JIT's error log.

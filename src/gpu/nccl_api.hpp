@@ -41,6 +41,8 @@ class NcclApi {
  public:
   virtual ~NcclApi() = default;
 
+  // The names of the public API.
+  // NOLINTBEGIN(readability-identifier-naming)
   /// One communicator per device of `devices`, in group-rank order.
   virtual NcclResult ncclCommInitAll(NcclComm* comms, int count, const int* devices) = 0;
   virtual NcclResult ncclCommDestroy(NcclComm comm) = 0;
@@ -50,6 +52,7 @@ class NcclApi {
   virtual NcclResult ncclAllGather(CuDevicePtr send, CuDevicePtr recv, std::size_t count,
                                    NcclDataType type, NcclComm comm, CuStream stream) = 0;
   virtual const char* ncclGetLastError(NcclComm comm) = 0;
+  // NOLINTEND(readability-identifier-naming)
 };
 
 }  // namespace cpverify::gpu
