@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "tidy/source_tree.hpp"
-
 namespace cpverify::tidy {
 namespace {
 
@@ -79,9 +77,10 @@ std::string without_preprocessor_lines(std::string code) {
     const std::size_t first = code.find_first_not_of(" \t", begin);
     is_directive = is_directive || (first < end && code[first] == '#');
     const bool continues = end > begin && code[end - 1] == '\\';
-    if (is_directive)
+    if (is_directive) {
       std::fill(code.begin() + static_cast<std::ptrdiff_t>(begin),
                 code.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    }
     is_directive = is_directive && continues;
     begin = end + 1;
   }
@@ -131,22 +130,24 @@ std::vector<FunctionSpan> function_spans(std::string_view text) {
   std::vector<FunctionSpan> spans;
   std::string head;
   for (std::size_t at = 0; at < code.size(); ++at) {
-    if (code[at] == ';' || code[at] == '}') {
+    const bool is_open = code[at] == '{';
+    const BraceKind kind = is_open ? classify(head) : BraceKind::scope;
+    if (code[at] == ';' || code[at] == '}' || (is_open && kind == BraceKind::scope)) {
       head.clear();
-    } else if (code[at] != '{') {
+      continue;
+    }
+    if (!is_open) {
       head += code[at] == '\n' ? ' ' : code[at];
-    } else if (const BraceKind kind = classify(head); kind == BraceKind::scope) {
+      continue;
+    }
+    const std::size_t close = closing_brace(code, at);
+    if (kind == BraceKind::function) {
+      spans.push_back({line_of(at), line_of(close) - line_of(at) + 1});
       head.clear();
     } else {
-      const std::size_t close = closing_brace(code, at);
-      if (kind == BraceKind::function) {
-        spans.push_back({line_of(at), line_of(close) - line_of(at) + 1});
-        head.clear();
-      } else {
-        head += "{}";  // A constructor's body may follow its member initialisers.
-      }
-      at = close;
+      head += "{}";  // A constructor's body may follow its member initialisers.
     }
+    at = close;
   }
   return spans;
 }

@@ -1,5 +1,3 @@
-#include <cstddef>
-#include <filesystem>
 #include <string>
 #include <vector>
 

@@ -134,6 +134,24 @@ bool is_listed(const SourceFile& list, std::string_view path) {
   return false;
 }
 
+std::vector<std::string> paths_in_backticks(std::string_view line) {
+  static const std::regex path{
+      "`((src|include|reference|kernels|tests|docs|cmake|scripts|scenarios|bench|reports)"
+      "/[A-Za-z0-9_./-]*)`"};
+  std::vector<std::string> paths;
+  std::cregex_iterator match{line.data(), line.data() + line.size(), path};
+  for (; match != std::cregex_iterator{}; ++match) paths.push_back((*match)[1]);
+  return paths;
+}
+
+/// A file, or a folder with something in it.
+bool is_in_tree(const std::vector<SourceFile>& tree, const std::string& path) {
+  const std::string folder = path.ends_with('/') ? path : path + "/";
+  return std::any_of(tree.begin(), tree.end(), [&](const SourceFile& file) {
+    return file.path == path || file.path.starts_with(folder);
+  });
+}
+
 }  // namespace
 
 std::vector<Violation> check_includes(const std::vector<SourceFile>& tree) {
@@ -282,23 +300,16 @@ std::vector<Violation> check_unused_headers(const std::vector<SourceFile>& tree)
 }
 
 std::vector<Violation> check_documented_paths(const std::vector<SourceFile>& tree) {
-  static const std::regex path{
-      "`((src|include|reference|kernels|tests|docs|cmake|scripts|scenarios|bench|reports)"
-      "/[A-Za-z0-9_./-]*)`"};
   std::vector<Violation> violations;
   for (const SourceFile& page : tree) {
     if (!page.path.ends_with(".md")) continue;
     std::size_t number = 0;
     for (const std::string_view line : split_lines(page.text)) {
       ++number;
-      for (std::cregex_iterator match{line.data(), line.data() + line.size(), path}, end;
-           match != end; ++match) {
-        const std::string name = (*match)[1];
-        const bool is_there = std::any_of(tree.begin(), tree.end(), [&](const SourceFile& file) {
-          return file.path == name ||
-                 file.path.starts_with(name.ends_with('/') ? name : name + "/");
-        });
-        if (!is_there) violations.push_back({page.path, number, name + " is not there"});
+      for (const std::string& path : paths_in_backticks(line)) {
+        if (!is_in_tree(tree, path)) {
+          violations.push_back({page.path, number, path + " is not there"});
+        }
       }
     }
   }

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <ios>
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace cpverify::tidy {
