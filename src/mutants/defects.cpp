@@ -1,6 +1,5 @@
 #include "mutants/defects.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -233,6 +232,7 @@ std::map<std::string, std::int64_t> parameter_values(const InjectSpec& inject,
 
 std::vector<DefectInfo> all_defects() {
   std::vector<DefectInfo> infos;
+  infos.reserve(defects.size());
   std::vector<Defect> defects = catalogue();
   for (Defect& defect : defects) {
     infos.push_back(std::move(defect.info));

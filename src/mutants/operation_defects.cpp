@@ -1,5 +1,6 @@
 // Defects of buffer sizes and of the sequence of launches and collectives.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
@@ -23,7 +24,7 @@ std::vector<std::size_t> collective_places(const RankPlan& rank) {
 }
 
 /// Parameter positions of q, out and lse in an attention launch; docs/plan.md has the list.
-constexpr std::size_t kRowArguments[] = {0, 6, 7};
+constexpr std::array<std::size_t, 3> kRowArguments{0, 6, 7};
 
 }  // namespace
 
@@ -66,7 +67,7 @@ std::size_t lose_late_offset(const Injection& injection) {
     bool has_changed = false;
     for (Operation& operation : rank.operations) {
       auto* launch = std::get_if<Launch>(&operation.body);
-      if (launch == nullptr || launch->module.rfind("attention_", 0) != 0) {
+      if (launch == nullptr || !launch->module.starts_with("attention_")) {
         continue;
       }
       for (const std::size_t place : kRowArguments) {

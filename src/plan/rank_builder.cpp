@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +17,6 @@
 
 namespace cpverify::plan {
 namespace {
-
-constexpr double kLog2E = 1.44269504088896340736;
 
 std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   CPVERIFY_CHECK(multiple > 0);
@@ -62,6 +60,7 @@ std::vector<std::int64_t> padded_block_table(const Step& step, std::int64_t max_
 /// 0 .. count-1, then pad rows up to `size`.
 std::vector<std::int64_t> identity_rows(std::int64_t count, std::int64_t size) {
   std::vector<std::int64_t> rows;
+  rows.reserve(static_cast<std::size_t>(size));
   for (std::int64_t i = 0; i < count; ++i) {
     rows.push_back(i);
   }
@@ -87,7 +86,7 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
   shape.head_dim = scenario.model.head_dim;
   shape.uses_mma = uses_mma(scenario);
   shape.softmax_scale_log2 =
-      static_cast<float>(static_cast<double>(scenario.model.softmax_scale) * kLog2E);
+      static_cast<float>(static_cast<double>(scenario.model.softmax_scale) * std::numbers::log2e);
   return shape;
 }
 

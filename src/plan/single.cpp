@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/step.hpp"
 #include "plan/launches.hpp"

@@ -55,6 +55,7 @@ struct ZigzagBuffers {
 
 std::vector<std::int64_t> all_logical_rows(const layout::ZigzagBatch& batch) {
   std::vector<std::int64_t> rows;
+  rows.reserve(batch.cp_size);
   for (std::uint32_t rank = 0; rank < batch.cp_size; ++rank) {
     rows.push_back(layout::logical_rows(batch, CpRank{rank}));
   }
