@@ -231,9 +231,9 @@ std::map<std::string, std::int64_t> parameter_values(const InjectSpec& inject,
 }  // namespace
 
 std::vector<DefectInfo> all_defects() {
+  std::vector<Defect> defects = catalogue();
   std::vector<DefectInfo> infos;
   infos.reserve(defects.size());
-  std::vector<Defect> defects = catalogue();
   for (Defect& defect : defects) {
     infos.push_back(std::move(defect.info));
   }
