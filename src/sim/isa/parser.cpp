@@ -308,6 +308,11 @@ Operand Parser::parse_address() {
       operand.offset = static_cast<std::int64_t>(is_negative ? 0 - bits : bits);
     }
   }
+  // Tensor coordinates, [base, {x, y}]: read here so that the decoder can refuse the instruction.
+  if (lexer_.take_if(",")) {
+    lexer_.expect("{");
+    operand.elements = parse_group(Operand::Kind::vector, "}").elements;
+  }
   lexer_.expect("]");
   return operand;
 }

@@ -50,7 +50,9 @@ void load_addresses(const Warp& warp, const AddressOperand& operand, std::uint32
     for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = row[lane] + offset;
   } else {
     const auto* const row = warp.row<const std::uint32_t>(operand.row);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = row[lane] + offset;
+    // Wraps at 32 bits: nvcc adds offsets to registers that hold "negative" shared addresses.
+    const auto low = static_cast<std::uint32_t>(offset);
+    for (std::size_t lane = 0; lane < kLanes; ++lane) addresses[lane] = row[lane] + low;
   }
   if (lanes == kFullMask) return;
   const std::uint64_t first = addresses[static_cast<std::size_t>(std::countr_zero(lanes))];
