@@ -1,9 +1,9 @@
 #include "cpverify/data.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,9 +29,9 @@ namespace cpverify {
 namespace {
 
 constexpr std::int64_t kLevelTokens = 8;
-constexpr float kLevels[] = {-1.0F, 0.0F, 0.0F, 2.0F};
+constexpr std::array kLevels{-1.0F, 0.0F, 0.0F, 2.0F};
 constexpr float kNeedleAmplitude = 3.0F;
-constexpr float kValueAmplitudes[] = {0.5F, 1.0F, 1.0F, 2.0F};
+constexpr std::array kValueAmplitudes{0.5F, 1.0F, 1.0F, 2.0F};
 
 enum class Stream : std::uint64_t { q = 1, k, v, sign, level, amplitude };
 
@@ -96,7 +96,7 @@ class TokenValues {
       const std::uint64_t key = row_key(Stream::k, content, position, head);
       const std::uint64_t level_key =
           row_key(Stream::level, content, position / kLevelTokens, head);
-      const float shift = level_step_ * kLevels[level_key % std::size(kLevels)];
+      const float shift = level_step_ * kLevels[level_key % kLevels.size()];
       const bool is_needle = row_key(Stream::amplitude, content, position, head) % 8 == 0;
       const float amplitude = is_needle ? kNeedleAmplitude : 1.0F;
       for (std::uint32_t i = 0; i < model_.head_dim; ++i) {
@@ -112,7 +112,7 @@ class TokenValues {
     values.reserve(std::size_t{model_.num_heads_kv} * model_.head_dim);
     for (std::uint32_t head = 0; head < model_.num_heads_kv; ++head) {
       const std::uint64_t key = row_key(Stream::v, content, position, head);
-      const float amplitude = kValueAmplitudes[mix64(key) % std::size(kValueAmplitudes)];
+      const float amplitude = kValueAmplitudes[mix64(key) % kValueAmplitudes.size()];
       for (std::uint32_t i = 0; i < model_.head_dim; ++i) {
         values.push_back(amplitude * uniform(mix64(key + 1 + i)));
       }
@@ -162,9 +162,9 @@ std::vector<RequestData> make_data(const Problem& problem, DataMode mode) {
   std::vector<RequestData> data;
   for (std::size_t i = 0; i < scenario.requests.size(); ++i) {
     const std::int64_t tokens = scenario.requests[i].total_tokens();
-    RequestData request{empty_rows(model, model.num_heads_q, tokens),
-                        empty_rows(model, model.num_heads_kv, tokens),
-                        empty_rows(model, model.num_heads_kv, tokens)};
+    RequestData request{.q = empty_rows(model, model.num_heads_q, tokens),
+                        .k = empty_rows(model, model.num_heads_kv, tokens),
+                        .v = empty_rows(model, model.num_heads_kv, tokens)};
     for (std::int64_t position = 0; position < tokens; ++position) {
       const std::uint64_t content = content_id(scenario, i, position);
       append(request.q, model.dtype, values.q(content, position));

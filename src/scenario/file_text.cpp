@@ -91,7 +91,7 @@ std::string read_file(const std::filesystem::path& path, const SourceLocation& w
 }
 
 void check_is_text(const std::string& text, const std::string& file) {
-  SourceLocation where{file, 1, 1};
+  SourceLocation where{.file = file, .line = 1, .column = 1};
   const std::string_view rest{text};
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = sequence_bytes(rest.substr(i));
@@ -102,7 +102,7 @@ void check_is_text(const std::string& text, const std::string& file) {
                                    static_cast<unsigned char>(text[i]))};
     }
     ++where.column;
-    if (text[i] == '\n') where = {file, where.line + 1, 1};
+    if (text[i] == '\n') where = {.file = file, .line = where.line + 1, .column = 1};
     i += length;
   }
 }

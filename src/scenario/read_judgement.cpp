@@ -13,7 +13,6 @@
 #include "scenario/schema.hpp"
 #include "scenario/sections.hpp"
 #include "scenario/yaml_value.hpp"
-#include "support/nearest.hpp"
 
 // How a run is judged: checks, injected defect, expected findings.
 namespace cpverify::scenario {

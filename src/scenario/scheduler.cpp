@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -159,6 +160,7 @@ class Scheduler {
     if (source.computed < blocks * block_size_) return;
     Progress& progress = progress_[index];
     CPVERIFY_CHECK(progress.table.empty());
+    CPVERIFY_CHECK(std::ssize(source.table) >= blocks);
     progress.table.assign(source.table.begin(), source.table.begin() + blocks);
     progress.computed = blocks * block_size_;
   }

@@ -17,9 +17,12 @@ namespace cpverify::scenario {
 
 /// Allowed values, both ends included. `why` follows the limits in the message: "; every token ..".
 struct Range {
-  std::int64_t min = 0;
-  std::int64_t max = 0;
-  std::string_view why{};
+  constexpr Range(std::int64_t least, std::int64_t most, std::string_view reason = {}) noexcept
+      : min{least}, max{most}, why{reason} {}
+
+  std::int64_t min;
+  std::int64_t max;
+  std::string_view why;
 };
 
 /// `word` as messages show it: in quotes, control characters replaced, cut when long.
