@@ -1,0 +1,148 @@
+// The promises of kernels/contracts/attention_fma.md and attention_mma.md, for every entry and
+// every compiler that built it, on the simulated machine.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "contract/kernels/attention_case.hpp"
+#include "contract/kernels/kernel_bench.hpp"
+#include "cpverify/dtype.hpp"
+
+namespace cpverify::tests {
+namespace {
+
+struct Subject {
+  std::string module;  ///< "kernels/attention_mma"
+  DType dtype = DType::f32;
+  std::int32_t head_dim = 0;
+};
+
+void PrintTo(const Subject& subject, std::ostream* out) {
+  *out << subject.module << ' ' << name(subject.dtype) << ' ' << subject.head_dim;
+}
+
+std::vector<Subject> subjects() {
+  std::vector<Subject> all;
+  for (const std::string& folder : kernel_folders()) {
+    for (const std::int32_t head_dim : {32, 64, 128}) {
+      for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+        all.push_back({folder + "attention_fma", dtype, head_dim});
+        if (dtype != DType::f32) all.push_back({folder + "attention_mma", dtype, head_dim});
+      }
+    }
+  }
+  return all;
+}
+
+std::string test_name(const testing::TestParamInfo<Subject>& info) {
+  std::string text =
+      fmt::format("{}_{}_d{}", info.param.module, name(info.param.dtype), info.param.head_dim);
+  std::replace_if(
+      text.begin(), text.end(), [](char letter) { return letter == '/' || letter == '-'; }, '_');
+  return text;
+}
+
+/// Bits, so that NaN equals itself and -0 differs from +0.
+std::vector<std::uint32_t> bits(const std::vector<float>& values) {
+  std::vector<std::uint32_t> words(values.size());
+  std::memcpy(words.data(), values.data(), values.size() * sizeof(float));
+  return words;
+}
+
+std::vector<float> joined(std::vector<float> first, const std::vector<float>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+class AttentionContract : public testing::TestWithParam<Subject> {
+ protected:
+  [[nodiscard]] AttentionShape shape(std::int32_t num_heads_q, std::int32_t num_heads_kv,
+                                     std::int32_t block_size) const {
+    return {GetParam().dtype, GetParam().head_dim, num_heads_q, num_heads_kv, block_size};
+  }
+
+  /// Runs without faults, or says which.
+  [[nodiscard]] AttentionResult run(const AttentionCase& data) const {
+    AttentionResult result = run_attention(GetParam().module, data);
+    for (const Fault& fault : result.faults) {
+      ADD_FAILURE() << fault.source_file << ':' << fault.source_line << ": " << fault.detail;
+    }
+    return result;
+  }
+};
+
+TEST_P(AttentionContract, IsWithinTheBoundOnRaggedBatches) {
+  // One key, a decode row, no query, a prompt, a chunk over a prefix; lengths around tile (32),
+  // page (7) and query tile (64, 16, 4) limits. Unwritten page tails are read at the price of a
+  // fault. Three query heads share each KV head.
+  const AttentionCase data = make_case(shape(6, 2, 7), {{1, 1}, {1, 40}, {0, 7}, {5, 5}, {17, 33}});
+  expect_correct(GetParam().module, data, run(data));
+}
+
+TEST_P(AttentionContract, IsWithinTheBoundOverSeveralQueryTiles) {
+  const AttentionCase data = make_case(shape(1, 1, 1), {{66, 97}});
+  expect_correct(GetParam().module, data, run(data));
+}
+
+TEST_P(AttentionContract, GivesEmptyRowsZeroAndMinusInfinity) {
+  // Of three queries over two keys the first sees none; two queries over no key see none.
+  const AttentionCase data = make_case(shape(2, 1, 16), {{3, 2}, {2, 0}});
+  const AttentionResult result = run(data);
+  expect_correct(GetParam().module, data, result);
+  const auto head_dim = static_cast<std::size_t>(GetParam().head_dim);
+  for (const std::size_t row : {0U, 3U, 4U}) {
+    for (const std::size_t head : {0U, 1U}) {
+      const std::size_t index = row * 2 + head;
+      EXPECT_EQ(result.lse.at(index), -std::numeric_limits<float>::infinity());
+      for (std::size_t dim = 0; dim < head_dim; ++dim) {
+        EXPECT_EQ(bits({result.out.at(index * head_dim + dim)}), bits({0.0F}));
+      }
+    }
+  }
+}
+
+TEST_P(AttentionContract, RowBitsDoNotDependOnTheOtherRows) {
+  // 40 queries: rows 0-22 alone sit in other warps, lanes and query tiles than rows 23-39 alone,
+  // and see fewer key tiles than the CTA of the whole call visits.
+  const AttentionCase whole = make_case(shape(2, 1, 16), {{40, 100}});
+  const AttentionResult early = run(only_queries(whole, 0, 23));
+  const AttentionResult late = run(only_queries(whole, 23, 17));
+  const AttentionResult all = run(whole);
+  EXPECT_EQ(bits(joined(early.out, late.out)), bits(all.out));
+  EXPECT_EQ(bits(joined(early.lse, late.lse)), bits(all.lse));
+}
+
+TEST_P(AttentionContract, RowBitsDoNotDependOnPages) {
+  const AttentionResult small_pages = run(make_case(shape(1, 1, 3), {{9, 50}}));
+  const AttentionResult large_pages = run(make_case(shape(1, 1, 64), {{9, 50}}));
+  EXPECT_EQ(bits(small_pages.out), bits(large_pages.out));
+  EXPECT_EQ(bits(small_pages.lse), bits(large_pages.lse));
+}
+
+TEST_P(AttentionContract, ANanKeyReachesTheRowsThatSeeIt) {
+  AttentionCase data = make_case(shape(1, 1, 16), {{4, 4}});
+  data.sequences[0].k[static_cast<std::size_t>(GetParam().head_dim) * 2] =
+      std::numeric_limits<float>::quiet_NaN();  // Dimension 0 of key 2.
+  const AttentionResult result = run(data);
+  for (const std::size_t row : {0U, 1U, 2U, 3U}) {
+    EXPECT_EQ(std::isnan(result.lse.at(row)), row >= 2);
+    EXPECT_EQ(std::isnan(result.out.at(row * static_cast<std::size_t>(GetParam().head_dim))),
+              row >= 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionContract, testing::ValuesIn(subjects()), test_name);
+
+}  // namespace
+}  // namespace cpverify::tests

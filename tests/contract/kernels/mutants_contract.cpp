@@ -1,0 +1,83 @@
+// Every wrong kernel of kernels/mutants does what it is for: without that, a scenario that expects
+// the defect to be found would prove nothing.
+
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "contract/kernels/attention_case.hpp"
+#include "cpverify/dtype.hpp"
+#include "cpverify/fault.hpp"
+
+namespace cpverify::tests {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Field;
+using testing::IsEmpty;
+
+constexpr std::int32_t kHeadDim = 64;
+
+AttentionCase mutant_case() {
+  return make_case({DType::bf16, kHeadDim, 1, 1, 16}, {{20, 45}});
+}
+
+AttentionResult run_mutant(const std::string& name) {
+  return run_attention("kernels/mutants/" + name, mutant_case());
+}
+
+AttentionResult run_correct(const std::string& kernel) {
+  return run_attention("kernels/" + kernel, mutant_case());
+}
+
+class AttentionMutants : public testing::TestWithParam<std::string> {};
+
+TEST_P(AttentionMutants, CausalPlusOneDiffersInAllRowsButTheLast) {
+  const AttentionResult wrong = run_mutant(GetParam() + "_causal_plus_one");
+  const AttentionResult right = run_correct(GetParam());
+  EXPECT_THAT(wrong.faults, IsEmpty());
+  for (std::size_t row = 0; row + 1 < right.lse.size(); ++row) {
+    EXPECT_GT(wrong.lse[row], right.lse[row]) << row;  // One more positive term in the sum.
+  }
+  EXPECT_EQ(wrong.lse.back(), right.lse.back());
+}
+
+TEST_P(AttentionMutants, LseBase2DiffersInTheLseOnly) {
+  const AttentionResult wrong = run_mutant(GetParam() + "_lse_base2");
+  const AttentionResult right = run_correct(GetParam());
+  EXPECT_EQ(wrong.out, right.out);
+  for (std::size_t row = 0; row < right.lse.size(); ++row) {
+    // The correct kernel's last operation is one product with ln 2.
+    EXPECT_EQ(wrong.lse[row] * std::numbers::ln2_v<float>, right.lse[row]) << row;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, AttentionMutants, testing::Values("attention_fma", "attention_mma"),
+                         [](const auto& test) { return test.param; });
+
+TEST(AttentionFmaMutants, PageRoundedReadsUnwrittenPageTails) {
+  EXPECT_THAT(run_mutant("attention_fma_page_rounded").faults,
+              Contains(AllOf(Field(&Fault::kind, FaultKind::uninitialised_read),
+                             Field(&Fault::space, MemorySpace::global))));
+}
+
+TEST(AttentionMmaMutants, MissingBarrierReadsUnwrittenSharedMemory) {
+  EXPECT_THAT(run_mutant("attention_mma_missing_barrier").faults,
+              Contains(AllOf(Field(&Fault::kind, FaultKind::uninitialised_read),
+                             Field(&Fault::space, MemorySpace::shared))));
+}
+
+TEST(AttentionMmaMutants, NoWaitReadsSharedMemoryBeforeItsCopy) {
+  EXPECT_THAT(run_mutant("attention_mma_no_wait").faults,
+              Contains(AllOf(Field(&Fault::kind, FaultKind::uninitialised_read),
+                             Field(&Fault::space, MemorySpace::shared))));
+}
+
+}  // namespace
+}  // namespace cpverify::tests
