@@ -19,7 +19,6 @@
 
 #include "cpverify/data.hpp"
 #include "cpverify/dtype.hpp"
-#include "cpverify/ids.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/blocked_attention.hpp"
@@ -133,9 +132,10 @@ void reference_attention(benchmark::State& state) {
   const bool has_bounds = state.range(4) != 0;
   const Problem problem = problem_of(shape);
   const auto keys = static_cast<std::size_t>(shape.computed + shape.scheduled);
-  const std::vector<RequestData> data{{.q = rows_of(keys, shape.group * shape.head_dim),
-                                       .k = rows_of(keys, shape.head_dim),
-                                       .v = rows_of(keys, shape.head_dim)}};
+  const std::vector<RequestData> data{
+      {.q = rows_of(keys, std::size_t{shape.group} * shape.head_dim),
+       .k = rows_of(keys, shape.head_dim),
+       .v = rows_of(keys, shape.head_dim)}};
   const auto attend = [&] {
     return cpverify::reference::blocked_attention(problem, problem.steps[0], data,
                                                   {.threads = 1, .with_bounds = has_bounds});

@@ -8,6 +8,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/attention.hpp"
 #include "unit/reference/attention_case.hpp"
@@ -67,23 +68,33 @@ void assert_row(const StepReference& got, std::size_t row, const NaiveRow& want)
   }
 }
 
+/// All heads of one token.
+void assert_token(const StepReference& got, std::size_t token, ElementIndex query,
+                  const ModelSpec& model, const ElementValue& value) {
+  const std::size_t num_keys = query.position + 1;
+  RC_ASSERT(got.num_keys[token] == static_cast<std::int64_t>(num_keys));
+  for (query.head = 0; query.head < got.num_heads_q; ++query.head) {
+    assert_row(got, token * got.num_heads_q + query.head, naive_row(model, value, query, num_keys));
+  }
+}
+
+void assert_step(const Problem& problem, const ElementValue& value) {
+  const StepReference got = step_reference(problem, 0, data_of(problem, value));
+  std::size_t token = 0;
+  for (const StepRow& row : problem.steps[0].rows) {
+    for (std::int64_t index = 0; index < row.scheduled; ++index) {
+      const auto position = static_cast<std::size_t>(row.computed + index);
+      assert_token(got, token++, {row.request.value(), TensorKind::q, position, 0, 0},
+                   problem.scenario.model, value);
+    }
+  }
+  RC_ASSERT(got.num_tokens == static_cast<std::int64_t>(token));
+}
+
 TEST(ReferenceAttentionProperty, AgreesWithATripleLoop) {
   RC_ASSERT(rc::check([] {
     const Problem problem = any_problem();
-    const ElementValue value = any_values();
-    const StepReference got = step_reference(problem, 0, data_of(problem, value));
-    std::size_t token = 0;
-    for (const StepRow& row : problem.steps[0].rows) {
-      for (std::int64_t index = 0; index < row.scheduled; ++index, ++token) {
-        const auto position = static_cast<std::size_t>(row.computed + index);
-        RC_ASSERT(got.num_keys[token] == row.computed + index + 1);
-        for (std::size_t head = 0; head < got.num_heads_q; ++head) {
-          const ElementIndex query{row.request.value(), TensorKind::q, position, head, 0};
-          assert_row(got, token * got.num_heads_q + head,
-                     naive_row(problem.scenario.model, value, query, position + 1));
-        }
-      }
-    }
+    assert_step(problem, any_values());
   }));
 }
 

@@ -23,8 +23,9 @@ std::int64_t at(const Integers& values, std::int64_t index) {
 /// A batch long enough for CP to be on.
 Problem any_cp_problem() {
   const auto cp = *rc::gen::inRange(2U, 9U);
-  const auto row = [cp] {
-    return RowSpec{.scheduled = *rc::gen::inRange<std::int64_t>(2 * cp, 2 * cp + 40),
+  const std::int64_t least = 2 * std::int64_t{cp};
+  const auto row = [least] {
+    return RowSpec{.scheduled = *rc::gen::inRange<std::int64_t>(least, least + 40),
                    .computed = *rc::gen::inRange<std::int64_t>(0, 50)};
   };
   Problem problem = *rc::gen::inRange(0, 2) == 0 ? problem_of({row()}, cp)
@@ -60,31 +61,38 @@ struct ClosedForm {
   }
 };
 
+/// Checks the piece and the tokens of one block, `flat` being its first flattened token, and
+/// returns the block's kv length as its owner holds it.
+std::int64_t assert_block(const ClosedForm& form, const std::vector<RankIntegers>& ranks,
+                          std::size_t row, std::int64_t block, std::int64_t flat) {
+  const bool is_early = block < form.cp;
+  const std::int64_t owner = is_early ? block : 2 * form.cp - 1 - block;
+  const auto& common = ranks.at(0).arrays;
+  const auto& owned = ranks.at(static_cast<std::size_t>(owner)).arrays;
+  const std::int64_t place = static_cast<std::int64_t>(row) * 2 * form.cp + block;
+  RC_ASSERT(at(common.at("piece_order"), place) == form.piece(row, block));
+  for (std::int64_t t = 0; t < form.size(row, block); ++t) {
+    const std::int64_t in_rank = form.in_rank(row, block, t);
+    const std::int64_t gathered = owner * common.at("max_rows").at(0) + in_rank;
+    RC_ASSERT(at(common.at("reorder_index"), flat + t) == gathered);
+    RC_ASSERT(at(owned.at("shard_index"), in_rank) == flat + t);
+  }
+  return owned.at(is_early ? "kv_lens_prev" : "kv_lens_next").at(row);
+}
+
 TEST(IntegerOracleProperty, AgreesWithTheClosedFormsOfZigzag) {
   RC_ASSERT(rc::check([] {
     const Problem problem = any_cp_problem();
     const Step& step = problem.steps[0];
-    const std::int64_t cp = problem.scenario.topology.cp;
-    const ClosedForm form{cp, step};
+    const ClosedForm form{problem.scenario.topology.cp, step};
     const auto ranks = expected_integers(problem, 0, StrategyKind::zigzag);
-    const auto& first = ranks.at(0).arrays;
-    const std::int64_t max_rows = first.at("max_rows").at(0);
     std::int64_t flat = 0;
     for (std::size_t row = 0; row < step.rows.size(); ++row) {
       std::int64_t end = step.rows[row].computed;
-      for (std::int64_t block = 0; block < 2 * cp; ++block) {
-        const std::int64_t owner = block < cp ? block : 2 * cp - 1 - block;
-        const auto& arrays = ranks.at(static_cast<std::size_t>(owner)).arrays;
+      for (std::int64_t block = 0; block < 2 * form.cp; ++block) {
         end += form.size(row, block);
-        const auto& kv_lens = arrays.at(block < cp ? "kv_lens_prev" : "kv_lens_next");
-        RC_ASSERT(kv_lens.at(row) == end);
-        const auto b = static_cast<std::int64_t>(row);
-        RC_ASSERT(at(first.at("piece_order"), b * 2 * cp + block) == form.piece(row, block));
-        for (std::int64_t t = 0; t < form.size(row, block); ++t, ++flat) {
-          const std::int64_t in_rank = form.in_rank(row, block, t);
-          RC_ASSERT(at(first.at("reorder_index"), flat) == owner * max_rows + in_rank);
-          RC_ASSERT(at(arrays.at("shard_index"), in_rank) == flat);
-        }
+        RC_ASSERT(assert_block(form, ranks, row, block, flat) == end);
+        flat += form.size(row, block);
       }
     }
   }));
@@ -111,17 +119,19 @@ TEST(IntegerOracleProperty, EveryTokenIsOwnedExactlyOnceInOrder) {
   }));
 }
 
+void assert_sizes(const RankIntegers& rank) {
+  for (const auto& entry : rank.arrays) {
+    std::int64_t size = 1;
+    for (const std::int64_t extent : rank.shapes.at(entry.first)) size *= extent;
+    RC_ASSERT(size == static_cast<std::int64_t>(entry.second.size()));
+  }
+}
+
 TEST(IntegerOracleProperty, EveryArrayHasTheSizeOfItsShape) {
   RC_ASSERT(rc::check([] {
     const Problem problem = any_cp_problem();
     for (const StrategyKind strategy : {StrategyKind::single, StrategyKind::zigzag}) {
-      for (const RankIntegers& rank : expected_integers(problem, 0, strategy)) {
-        for (const auto& entry : rank.arrays) {
-          std::int64_t size = 1;
-          for (const std::int64_t extent : rank.shapes.at(entry.first)) size *= extent;
-          RC_ASSERT(size == static_cast<std::int64_t>(entry.second.size()));
-        }
-      }
+      for (const RankIntegers& rank : expected_integers(problem, 0, strategy)) assert_sizes(rank);
     }
   }));
 }

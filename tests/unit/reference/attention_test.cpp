@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -142,7 +141,7 @@ struct MixedCase {
     problem.scenario.model.head_dim = 32;
     data = data_of(problem, [](const ElementIndex& index) {
       const std::size_t seed = index.position * 7919 + index.head * 104729 + index.dim * 1299709 +
-                               index.request * 15485863 +
+                               std::size_t{index.request} * 15485863 +
                                static_cast<std::size_t>(index.tensor) * 32452843;
       return static_cast<float>(static_cast<int>(seed * 2654435761U % 509U) - 254) / 64.0F;
     });

@@ -1,6 +1,5 @@
 // Worked examples of the zigzag layout. Numbers are written out from the definition (blocks q = L
 // div 2C, the first L mod 2C one longer, rank r owns blocks r and 2C-1-r), not computed here.
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@ std::vector<RankIntegers> zigzag(const Problem& problem) {
 /// The array of every rank, in rank order.
 std::vector<Integers> of_ranks(const std::vector<RankIntegers>& ranks, const std::string& name) {
   std::vector<Integers> result;
+  result.reserve(ranks.size());
   for (const RankIntegers& rank : ranks) result.push_back(rank.arrays.at(name));
   return result;
 }
