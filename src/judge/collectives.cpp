@@ -14,9 +14,9 @@
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
-#include "cpverify/step.hpp"
 #include "judge/checks.hpp"
 #include "judge/finding_log.hpp"
+#include "judge/judge.hpp"
 
 namespace cpverify::judge {
 namespace {
@@ -87,10 +87,11 @@ class CollectiveComparison {
             collective->group < plan_.groups.size() &&
             std::count(plan_.groups[collective->group].members.begin(),
                        plan_.groups[collective->group].members.end(), rank.rank) == 1;
-        if (!is_member)
+        if (!is_member) {
           note("collective_group_invalid", rank, index, collective,
                fmt::format("group {} does not have rank {} once", collective->group,
                            rank.rank.value()));
+        }
         ++index;
       }
     }
@@ -100,9 +101,8 @@ class CollectiveComparison {
     std::vector<Sequence> members;
     std::size_t longest = 0;
     for (const RankId member : plan_.groups[group].members) {
-      const auto rank =
-          std::find_if(plan_.ranks.begin(), plan_.ranks.end(),
-                       [member](const RankPlan& entry) { return entry.rank == member; });
+      const auto rank = std::ranges::find_if(
+          plan_.ranks, [member](const RankPlan& entry) { return entry.rank == member; });
       if (rank == plan_.ranks.end()) continue;
       members.push_back(sequence(*rank, group));
       longest = std::max(longest, members.back().calls.size());
@@ -114,7 +114,7 @@ class CollectiveComparison {
   }
 
   static Sequence sequence(const RankPlan& rank, std::uint32_t group) {
-    Sequence sequence{&rank, {}};
+    Sequence sequence{.rank = &rank, .calls = {}};
     for (std::size_t i = 0; i < rank.operations.size(); ++i) {
       const auto* collective = std::get_if<Collective>(&rank.operations[i].body);
       if (collective != nullptr && collective->group == group)
@@ -145,33 +145,37 @@ class CollectiveComparison {
       differ("collective_order_mismatch", got.collective->meaning, want.collective->meaning);
       return;
     }
-    if (got.collective->kind != want.collective->kind)
+    if (got.collective->kind != want.collective->kind) {
       differ("collective_kind_mismatch", kind_name(got.collective->kind),
              kind_name(want.collective->kind));
+    }
     if (got.collective->count != want.collective->count)
       differ("collective_count_mismatch", got.collective->count, want.collective->count);
-    if (got.collective->dtype != want.collective->dtype)
+    if (got.collective->dtype != want.collective->dtype) {
       differ("collective_dtype_mismatch", name(got.collective->dtype),
              name(want.collective->dtype));
+    }
     if (got.collective->meaning != want.collective->meaning)
       differ("collective_meaning_mismatch", got.collective->meaning, want.collective->meaning);
-    if (got.operation != want.operation)
+    if (got.operation != want.operation) {
       differ("collective_order_mismatch", fmt::format("operation {}", got.operation),
              fmt::format("operation {}", want.operation));
+    }
   }
 
   /// The same meanings in another order.
   static bool is_reordered(const Sequence& a, const Sequence& b) {
     const auto meanings = [](const Sequence& sequence) {
       std::vector<std::string> found;
+      found.reserve(sequence.calls.size());
       for (const Call& call : sequence.calls) found.push_back(call.collective->meaning);
       return found;
     };
     std::vector<std::string> left = meanings(a);
     std::vector<std::string> right = meanings(b);
     if (left == right) return false;
-    std::sort(left.begin(), left.end());
-    std::sort(right.begin(), right.end());
+    std::ranges::sort(left);
+    std::ranges::sort(right);
     return left == right;
   }
 
@@ -180,7 +184,11 @@ class CollectiveComparison {
     std::string buffer;
     if (collective != nullptr && collective->send.buffer.value() < rank.buffers.size())
       buffer = rank.buffers[collective->send.buffer.value()].name;
-    Finding* finding = log_.note({kind, plan_.step, rank.rank, buffer, std::string{}});
+    Finding* finding = log_.note({.kind = kind,
+                                  .step = plan_.step,
+                                  .rank = rank.rank,
+                                  .buffer = buffer,
+                                  .request = std::string{}});
     if (finding == nullptr) return;
     finding->element = static_cast<std::int64_t>(index);
     finding->detail = detail;
@@ -192,9 +200,9 @@ class CollectiveComparison {
 };
 
 bool has_collectives(const std::vector<Plan>& plans) {
-  return std::any_of(plans.begin(), plans.end(), [](const Plan& plan) {
-    return std::any_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& rank) {
-      return std::any_of(rank.operations.begin(), rank.operations.end(), [](const Operation& op) {
+  return std::ranges::any_of(plans, [](const Plan& plan) {
+    return std::ranges::any_of(plan.ranks, [](const RankPlan& rank) {
+      return std::ranges::any_of(rank.operations, [](const Operation& op) {
         return std::holds_alternative<Collective>(op.body);
       });
     });

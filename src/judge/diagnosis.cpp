@@ -2,14 +2,16 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "judge/error_bound.hpp"
 
 namespace cpverify::judge {
 namespace {
 
-constexpr double kLog2e = 0x1.71547652b82fep+0;
+constexpr double kLog2e = std::numbers::log2e;
 // ln 2 in two parts: k * kLn2High is exact for |k| < 2^11. Source: fdlibm e_exp.c uses this split.
+// NOLINTNEXTLINE(modernize-use-std-numbers): not ln 2 but its upper half.
 constexpr double kLn2High = 0x1.62e42feep-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 /// exp overflows beyond 709.78, and no count is below e^0.

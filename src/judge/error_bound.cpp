@@ -5,14 +5,15 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numbers>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/plan.hpp"
 
 namespace cpverify::judge {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 /// Integers up to here, and their sums, are exact in f32.
 constexpr std::int64_t kExactIntegersF32 = std::int64_t{1} << 24;
 /// Products that one mma.sync m16n8k16 adds at once.
@@ -74,7 +75,8 @@ RowBound::RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexc
   // A tensor core may truncate instead of rounding: twice the unit.
   const double unit_acc = numerics.is_tensor_core ? 2.0 * kUnitF32 : kUnitF32;
   const std::int64_t tile = std::max<std::int64_t>(numerics.kv_tile, 1);
-  const auto rescales = static_cast<double>((row.num_keys - 1) / tile);
+  const std::int64_t full_tiles_before_last = (row.num_keys - 1) / tile;
+  const auto rescales = static_cast<double>(full_tiles_before_last);
   const double depth = numerics.is_tensor_core ? keys + kMmaDepth : keys;
 
   // With q = 0 every score is 0, every exponential exactly 1 and l a sum of ones.
@@ -98,7 +100,7 @@ RowBound::RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexc
 
   const auto log2_keys =
       static_cast<double>(std::bit_width(static_cast<std::uint64_t>(row.num_keys)));
-  const double logarithm = kLn2 * kApproxError * log2_keys;
+  const double logarithm = std::numbers::ln2 * kApproxError * log2_keys;
   const double before =
       (denominator_ < 1.0 ? denominator_ / (1.0 - denominator_) : kInfinity) + logarithm;
   lse_ = before + 3.0 * kUnitF32 * (std::abs(row.lse) + row.max_abs_score + before);

@@ -30,21 +30,21 @@ struct CheckEntry {
 
 /// In the order of judgement, which is the order of enum Check.
 constexpr std::array<CheckEntry, 11> kChecks{{
-    {Check::metadata, false, check_metadata},
-    {Check::collectives, false, check_collectives},
-    {Check::memcheck, true, check_memcheck},
-    {Check::initcheck, true, check_initcheck},
-    {Check::kv_pool, true, check_kv_pool},
-    {Check::count, true, check_count},
-    {Check::poison, true, check_poison},
-    {Check::lse, true, check_lse},
-    {Check::output, true, check_output},
-    {Check::bitwise, true, check_bitwise},
-    {Check::determinism, true, check_determinism},
+    {.check = Check::metadata, .needs_run = false, .judge = check_metadata},
+    {.check = Check::collectives, .needs_run = false, .judge = check_collectives},
+    {.check = Check::memcheck, .needs_run = true, .judge = check_memcheck},
+    {.check = Check::initcheck, .needs_run = true, .judge = check_initcheck},
+    {.check = Check::kv_pool, .needs_run = true, .judge = check_kv_pool},
+    {.check = Check::count, .needs_run = true, .judge = check_count},
+    {.check = Check::poison, .needs_run = true, .judge = check_poison},
+    {.check = Check::lse, .needs_run = true, .judge = check_lse},
+    {.check = Check::output, .needs_run = true, .judge = check_output},
+    {.check = Check::bitwise, .needs_run = true, .judge = check_bitwise},
+    {.check = Check::determinism, .needs_run = true, .judge = check_determinism},
 }};
 
 bool is_asked(const Scenario& scenario, Check check) {
-  return std::find(scenario.checks.begin(), scenario.checks.end(), check) != scenario.checks.end();
+  return std::ranges::find(scenario.checks, check) != scenario.checks.end();
 }
 
 /// Findings that the runner made under one check.
@@ -75,8 +75,11 @@ void add_incomplete_run(const CellEvidence& evidence, Check check, CheckReport& 
     reason = fmt::format("{} ({} is not asked for)", finding.kind, name(finding.check));
   }
   FindingLog log{check, evidence.strategy, evidence.mode};
-  Finding* finding = log.note({"run_incomplete", static_cast<std::uint32_t>(complete), std::nullopt,
-                               std::string{}, std::string{}});
+  Finding* finding = log.note({.kind = "run_incomplete",
+                               .step = static_cast<std::uint32_t>(complete),
+                               .rank = std::nullopt,
+                               .buffer = std::string{},
+                               .request = std::string{}});
   finding->detail =
       fmt::format("{} of {} steps completed: {}", complete, evidence.plans->size(), reason);
   report.findings.insert(report.findings.end(), log.findings().begin(), log.findings().end());
@@ -103,8 +106,8 @@ CheckResult check_result(Check check, const CheckReport& report) {
 
 Outcome cell_outcome(const CellEvidence& evidence, const CellVerdict& verdict) {
   const auto has = [&verdict](Outcome outcome) {
-    return std::any_of(verdict.checks.begin(), verdict.checks.end(),
-                       [outcome](const CheckResult& result) { return result.outcome == outcome; });
+    return std::ranges::any_of(
+        verdict.checks, [outcome](const CheckResult& result) { return result.outcome == outcome; });
   };
   if (has(Outcome::failed)) return Outcome::failed;
   if (evidence.run == nullptr) return Outcome::error;
@@ -152,8 +155,8 @@ class CellJudge {
 }  // namespace
 
 std::size_t complete_steps(const run::RunCapture& run) {
-  const auto end = std::find_if(run.steps.begin(), run.steps.end(),
-                                [](const run::StepCapture& step) { return !step.is_complete; });
+  const auto end = std::ranges::find_if(
+      run.steps, [](const run::StepCapture& step) { return !step.is_complete; });
   return static_cast<std::size_t>(end - run.steps.begin());
 }
 

@@ -17,9 +17,11 @@
 #include "cpverify/step.hpp"
 #include "judge/checks.hpp"
 #include "judge/finding_log.hpp"
+#include "judge/judge.hpp"
 #include "judge/output_view.hpp"
 #include "reference/integer_oracle.hpp"
 #include "run/runner.hpp"
+#include "support/check.hpp"
 
 namespace cpverify::judge {
 namespace {
@@ -51,7 +53,11 @@ class PoolComparison {
     owners_ = reference::expected_slots(*evidence_.problem, plan.step);
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
       for (const TensorKind tensor : {TensorKind::k, TensorKind::v}) {
-        Pool pool{plan.ranks[r].rank, plan.step, tensor, nullptr, nullptr};
+        Pool pool{.rank = plan.ranks[r].rank,
+                  .step = plan.step,
+                  .tensor = tensor,
+                  .found = nullptr,
+                  .initial = nullptr};
         if (r < capture.ranks.size()) pool.found = &bytes(capture.ranks[r], tensor);
         if (r < evidence_.run->initial.size())
           pool.initial = &bytes(evidence_.run->initial[r], tensor);
@@ -81,15 +87,21 @@ class PoolComparison {
       return held == nullptr ? 0 : held->size();
     };
     if (size(pool.found) == expected && size(pool.initial) == expected) return true;
-    Finding* finding =
-        log_.note({"kv_pool_missing", pool.step, pool.rank, name(pool.tensor), std::string{}});
-    if (finding != nullptr)
+    Finding* finding = log_.note({.kind = "kv_pool_missing",
+                                  .step = pool.step,
+                                  .rank = pool.rank,
+                                  .buffer = name(pool.tensor),
+                                  .request = std::string{}});
+    if (finding != nullptr) {
       finding->detail = fmt::format("captured {} bytes before and {} after, expected {}",
                                     size(pool.initial), size(pool.found), expected);
+    }
     return false;
   }
 
   void compare_pool(const Pool& pool) {
+    CPVERIFY_CHECK(pool.found != nullptr);
+    CPVERIFY_CHECK(pool.initial != nullptr);
     const std::size_t stride = slot_bytes(pool.rank);
     compared_ += pool.found->size();
     for (std::size_t slot = 0; slot < owners_.size(); ++slot) {
@@ -100,14 +112,14 @@ class PoolComparison {
   }
 
   /// The bytes of a rank's KV heads that a slot must hold.
-  const std::byte* expected_row(const Pool& pool, std::size_t slot) const {
+  [[nodiscard]] const std::byte* expected_row(const Pool& pool, std::size_t slot) const {
     const SlotOwner& owner = owners_[slot];
     if (!owner.is_written) return pool.initial->data() + slot * slot_bytes(pool.rank);
     return data_row(pool.rank, pool.tensor, owner.request, owner.position);
   }
 
-  const std::byte* data_row(RankId rank, TensorKind tensor, RequestId request,
-                            std::int64_t position) const {
+  [[nodiscard]] const std::byte* data_row(RankId rank, TensorKind tensor, RequestId request,
+                                          std::int64_t position) const {
     const RequestData& data = (*evidence_.data)[request.value()];
     const HostRows& rows = tensor == TensorKind::k ? data.k : data.v;
     return rows.row(static_cast<std::size_t>(position)) +
@@ -130,7 +142,12 @@ class PoolComparison {
                                         : "kv_unexpected_write";
     const std::string request =
         owner.is_written ? scenario_.requests[owner.request.value()].id : std::string{};
-    Finding* finding = log_.note({kind, pool.step, pool.rank, name(pool.tensor), request}, bad);
+    Finding* finding = log_.note({.kind = kind,
+                                  .step = pool.step,
+                                  .rank = pool.rank,
+                                  .buffer = name(pool.tensor),
+                                  .request = request},
+                                 bad);
     if (finding == nullptr) return;
     if (owner.is_written) finding->key = owner.position;
     finding->page = static_cast<std::int64_t>(page);
@@ -152,10 +169,11 @@ class PoolComparison {
       for (std::uint32_t r = 0; r < scenario_.requests.size(); ++r) {
         const std::int64_t tokens = scenario_.requests[r].total_tokens();
         for (std::int64_t position = 0; position < tokens; ++position) {
-          if (holds(data_row(pool.rank, tensor, RequestId{r}, position)))
+          if (holds(data_row(pool.rank, tensor, RequestId{r}, position))) {
             return fmt::format("holds {} of request {} token {}",
                                tensor == TensorKind::k ? "k" : "v", scenario_.requests[r].id,
                                position);
+          }
         }
       }
     }

@@ -10,13 +10,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cpverify/dtype.hpp"
 #include "cpverify/finding.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "judge/checks.hpp"
 #include "judge/finding_log.hpp"
+#include "judge/judge.hpp"
 #include "reference/integer_oracle.hpp"
 
 namespace cpverify::judge {
@@ -32,9 +32,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 std::optional<std::size_t> request_row(std::string_view buffer, std::size_t index, std::size_t size,
                                        std::size_t num_rows) {
   if (num_rows == 0) return std::nullopt;
-  if (buffer.rfind("kv_lens", 0) == 0) return index;
+  if (buffer.starts_with("kv_lens")) return index;
   // Element b + 1 of a prefix sum is the first to contain row b.
-  if (buffer.rfind("cu_seqlens", 0) == 0) return index == 0 ? 0 : index - 1;
+  if (buffer.starts_with("cu_seqlens")) return index == 0 ? 0 : index - 1;
   if (buffer == "block_table" || buffer == "piece_order") {
     const std::size_t per_row = size / num_rows;
     return per_row == 0 ? std::nullopt : std::optional{index / per_row};
@@ -130,8 +130,11 @@ class MetadataComparison {
     compared_ += expected.size();
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (buffer.values[i] == expected[i]) continue;
-      Finding* finding =
-          log_.note({"metadata_mismatch", plan_.step, rank.rank, buffer.name, std::string{}});
+      Finding* finding = log_.note({.kind = "metadata_mismatch",
+                                    .step = plan_.step,
+                                    .rank = rank.rank,
+                                    .buffer = buffer.name,
+                                    .request = std::string{}});
       if (finding == nullptr) continue;
       finding->element = static_cast<std::int64_t>(i);
       finding->detail = fmt::format("{}[{}]: found {}, expected {}", buffer.name, i,
@@ -229,8 +232,11 @@ class MetadataComparison {
     const auto [bad, want] = std::mismatch(found.begin(), found.end(), expected.begin());
     if (bad == found.end()) return;
     const auto row = bad - found.begin();
-    Finding* finding =
-        log_.note({"row_tokens_mismatch", plan_.step, rank.rank, buffer.name, std::string{}});
+    Finding* finding = log_.note({.kind = "row_tokens_mismatch",
+                                  .step = plan_.step,
+                                  .rank = rank.rank,
+                                  .buffer = buffer.name,
+                                  .request = std::string{}});
     if (finding == nullptr) return;
     finding->element = row;
     finding->detail = fmt::format("row {}: found token {}, expected {}", row, *bad, *want);
@@ -239,7 +245,8 @@ class MetadataComparison {
   void note(const std::string& kind, const RankPlan* rank, const std::string& buffer,
             const std::string& detail) {
     const std::optional<RankId> id = rank == nullptr ? std::nullopt : std::optional{rank->rank};
-    Finding* finding = log_.note({kind, plan_.step, id, buffer, std::string{}});
+    Finding* finding = log_.note(
+        {.kind = kind, .step = plan_.step, .rank = id, .buffer = buffer, .request = std::string{}});
     if (finding != nullptr) finding->detail = detail;
   }
 
@@ -254,13 +261,13 @@ class MetadataComparison {
 HeadRange query_heads(const Scenario& scenario, RankId rank) noexcept {
   const std::uint32_t tp = std::max(scenario.topology.tp, 1U);
   const std::uint32_t count = scenario.model.num_heads_q / tp;
-  return {rank.value() % tp * count, count};
+  return {.first = rank.value() % tp * count, .count = count};
 }
 
 HeadRange kv_heads(const Scenario& scenario, RankId rank) noexcept {
   const std::uint32_t tp = std::max(scenario.topology.tp, 1U);
   const std::uint32_t total = scenario.model.num_heads_kv;
-  return {rank.value() % tp * total / tp, std::max(1U, total / tp)};
+  return {.first = rank.value() % tp * total / tp, .count = std::max(1U, total / tp)};
 }
 
 void compare_metadata(const Problem& problem, const Plan& plan, DataMode mode,

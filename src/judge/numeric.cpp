@@ -14,6 +14,7 @@
 #include "judge/diagnosis.hpp"
 #include "judge/error_bound.hpp"
 #include "judge/finding_log.hpp"
+#include "judge/judge.hpp"
 #include "judge/output_view.hpp"
 #include "judge/step_coverage.hpp"
 #include "reference/attention.hpp"
@@ -68,12 +69,14 @@ class NumericComparison {
     expected_ = &expected;
     bounds_.clear();
     const ModelSpec& model = evidence_.problem->scenario.model;
-    const Arithmetic arithmetic{model.head_dim, model.dtype, plan.numerics};
+    const Arithmetic arithmetic{
+        .head_dim = model.head_dim, .out_dtype = model.dtype, .numerics = plan.numerics};
     for (std::size_t i = 0; i < expected.lse.size(); ++i) {
       const std::size_t token = i / expected.num_heads_q;
-      bounds_.emplace_back(arithmetic,
-                           RowMagnitudes{expected.num_keys[token], expected.lse[i],
-                                         expected.max_abs_score[i], expected.max_abs_value[i]});
+      bounds_.emplace_back(arithmetic, RowMagnitudes{.num_keys = expected.num_keys[token],
+                                                     .lse = expected.lse[i],
+                                                     .max_abs_score = expected.max_abs_score[i],
+                                                     .max_abs_value = expected.max_abs_value[i]});
     }
   }
 
@@ -95,7 +98,7 @@ class NumericComparison {
                        : is_empty        ? "empty_row_error"
                        : is_lse          ? "lse_error"
                                          : "output_error";
-    Finding* finding = note_cell(log_, kind, context, view, cell, dim);
+    Finding* finding = note_cell(log_, kind, context, view, cell.at(dim));
     if (finding == nullptr) return;
     finding->detail =
         fmt::format("found {:.9g}, expected {:.9g}, error {:.3g}, bound {:.3g}, {} visible keys",

@@ -11,6 +11,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/finding.hpp"
+#include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
@@ -37,14 +38,16 @@ std::string claim_defect(const Scenario& scenario, const Step& step, const Buffe
     return fmt::format("dtype {}, expected {}", name(buffer.dtype), name(dtype));
   const std::int64_t per_head = is_attention ? std::int64_t{scenario.model.head_dim} : 1;
   const std::uint64_t heads_end = std::uint64_t{claim.heads.first} + claim.heads.count;
-  if (claim.heads.count == 0 || heads_end > scenario.model.num_heads_q)
+  if (claim.heads.count == 0 || heads_end > scenario.model.num_heads_q) {
     return fmt::format("claims heads [{}, {}) of {}", claim.heads.first, heads_end,
                        scenario.model.num_heads_q);
+  }
   const auto rows = static_cast<std::int64_t>(claim.row_tokens.size());
   const std::int64_t claimed = rows * std::int64_t{claim.heads.count} * per_head;
-  if (buffer.size_elems() != claimed)
+  if (buffer.size_elems() != claimed) {
     return fmt::format("{} elements, expected {} for {} claimed rows", buffer.size_elems(), claimed,
                        rows);
+  }
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t token = claim.row_tokens[static_cast<std::size_t>(row)];
     if (token < -1 || token >= step.num_tokens())
@@ -133,10 +136,12 @@ std::vector<OutputView> output_views(const Problem& problem, const Plan& plan,
                            is_attention ? problem.scenario.model.head_dim : 1U);
         continue;
       }
-      Finding* finding =
-          log == nullptr
-              ? nullptr
-              : log->note({"output_missing", plan.step, rank.rank, buffer.name, std::string{}});
+      Finding* finding = log == nullptr ? nullptr
+                                        : log->note({.kind = "output_missing",
+                                                     .step = plan.step,
+                                                     .rank = rank.rank,
+                                                     .buffer = buffer.name,
+                                                     .request = std::string{}});
       if (finding != nullptr) finding->detail = defect;
     }
   }
@@ -145,19 +150,22 @@ std::vector<OutputView> output_views(const Problem& problem, const Plan& plan,
 
 StepContext step_context(const Problem& problem, std::uint32_t step) {
   const Step& entry = problem.steps[step];
-  return {&problem, &entry, token_places(entry)};
+  return {.problem = &problem, .step = &entry, .places = token_places(entry)};
 }
 
 Finding* note_cell(FindingLog& log, const std::string& kind, const StepContext& context,
-                   const OutputView& view, const OutputView::Cell& cell, std::uint32_t dim) {
+                   const OutputView& view, const OutputView::Cell& cell) {
   const TokenPlace& place = context.places[static_cast<std::size_t>(cell.token)];
   const RequestId request = context.step->rows[place.row].request;
-  Finding* finding = log.note({kind, context.step->index, view.rank(), view.buffer().name,
-                               context.problem->scenario.requests[request.value()].id});
+  Finding* finding = log.note({.kind = kind,
+                               .step = context.step->index,
+                               .rank = view.rank(),
+                               .buffer = view.buffer().name,
+                               .request = context.problem->scenario.requests[request.value()].id});
   if (finding == nullptr) return nullptr;
   finding->token = place.position;
   finding->head = cell.head;
-  finding->element = cell.element + dim;
+  finding->element = cell.element + cell.dim;
   return finding;
 }
 
@@ -170,7 +178,11 @@ void check_pad_cell(FindingLog& log, std::uint32_t step, const OutputView& view,
     const std::byte* data = cell.data + i * size;
     const std::uint64_t expected = is_lse ? numerics::kSignBit32 | numerics::kInfinityBits32 : 0;
     if (load_bits(buffer.dtype, data) == expected) continue;
-    Finding* finding = log.note({"pad_row_written", step, view.rank(), buffer.name, {}});
+    Finding* finding = log.note({.kind = "pad_row_written",
+                                 .step = step,
+                                 .rank = view.rank(),
+                                 .buffer = buffer.name,
+                                 .request = {}});
     if (finding == nullptr) continue;
     finding->element = cell.element + i;
     finding->head = cell.head;

@@ -31,6 +31,13 @@ class OutputView {
     std::uint32_t head = 0;    ///< Global query head.
     std::int64_t element = 0;  ///< Index in the buffer of the cell's first element.
     const std::byte* data = nullptr;
+    std::uint32_t dim = 0;  ///< Which of its elements is meant.
+
+    [[nodiscard]] Cell at(std::uint32_t index) const noexcept {
+      Cell copy = *this;
+      copy.dim = index;
+      return copy;
+    }
   };
 
   OutputView(RankId rank, const Buffer& buffer, const std::vector<std::byte>& bytes,
@@ -81,10 +88,10 @@ struct StepContext {
 
 [[nodiscard]] StepContext step_context(const Problem& problem, std::uint32_t step);
 
-/// Notes a bad element `dim` of a valid cell, grouped by rank, step, buffer and request. Returns
+/// Notes a bad element of a valid cell, grouped by rank, step, buffer and request. Returns
 /// the finding, placed but without detail, when it is the group's first.
 Finding* note_cell(FindingLog& log, const std::string& kind, const StepContext& context,
-                   const OutputView& view, const OutputView::Cell& cell, std::uint32_t dim = 0);
+                   const OutputView& view, const OutputView::Cell& cell);
 
 /// Checks that a pad row holds what its claim says, zero bytes or -inf; else notes
 /// `pad_row_written`.

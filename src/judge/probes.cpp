@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/dtype.hpp"
 #include "cpverify/finding.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
@@ -15,6 +16,7 @@
 #include "judge/diagnosis.hpp"
 #include "judge/error_bound.hpp"
 #include "judge/finding_log.hpp"
+#include "judge/judge.hpp"
 #include "judge/output_view.hpp"
 #include "judge/step_coverage.hpp"
 #include "reference/attention.hpp"
@@ -33,7 +35,8 @@ class KeyCount {
     const StepContext context = step_context(*evidence_.problem, plan.step);
     const reference::StepReference& expected = (*evidence_.reference)[plan.step];
     const ModelSpec& model = evidence_.problem->scenario.model;
-    const Arithmetic arithmetic{model.head_dim, model.dtype, plan.numerics};
+    const Arithmetic arithmetic{
+        .head_dim = model.head_dim, .out_dtype = model.dtype, .numerics = plan.numerics};
     StepCoverage coverage{context};
     for (const OutputView& view :
          output_views(*evidence_.problem, plan, evidence_.run->steps[step], &log_)) {
@@ -48,9 +51,11 @@ class KeyCount {
         coverage.add(cell);
         const auto token = static_cast<std::size_t>(cell.token);
         const std::size_t row = token * expected.num_heads_q + cell.head;
-        const RowMagnitudes magnitudes{expected.num_keys[token], expected.lse[row],
-                                       expected.max_abs_score[row], expected.max_abs_value[row]};
-        compare_cell(context, view, cell, {arithmetic, magnitudes});
+        const RowMagnitudes magnitudes{.num_keys = expected.num_keys[token],
+                                       .lse = expected.lse[row],
+                                       .max_abs_score = expected.max_abs_score[row],
+                                       .max_abs_value = expected.max_abs_value[row]};
+        compare_cell(context, view, cell, {.arithmetic = arithmetic, .row = magnitudes});
       }
     }
     coverage.note_missing(log_, OutputKind::lse);
@@ -139,8 +144,8 @@ class PoisonComparison {
       for (std::uint32_t dim = 0; dim < view.elems_per_head(); ++dim) {
         const bool is_nan = std::isnan(view.value(cell, dim));
         if (!is_nan && std::memcmp(cell.data + dim * size, clean + dim * size, size) == 0) continue;
-        Finding* finding =
-            note_cell(log_, is_nan ? "poison_nan" : "poison_difference", context, view, cell, dim);
+        Finding* finding = note_cell(log_, is_nan ? "poison_nan" : "poison_difference", context,
+                                     view, cell.at(dim));
         if (finding == nullptr) continue;
         finding->detail =
             fmt::format("found {:.9g} ({}), mode random has {:.9g} ({})", view.value(cell, dim),

@@ -15,6 +15,7 @@
 #include "cpverify/scenario.hpp"
 #include "judge/checks.hpp"
 #include "judge/finding_log.hpp"
+#include "judge/judge.hpp"
 #include "judge/output_view.hpp"
 #include "run/runner.hpp"
 
@@ -78,7 +79,7 @@ class BitwiseComparison {
       const std::byte* found = cell.data + dim * size;
       const std::byte* expected = single + dim * size;
       if (std::memcmp(found, expected, size) == 0) continue;
-      Finding* finding = note_cell(log_, "bitwise_difference", context, view, cell, dim);
+      Finding* finding = note_cell(log_, "bitwise_difference", context, view, cell.at(dim));
       if (finding == nullptr) continue;
       finding->detail = fmt::format("found {:.9g} ({}), single has {:.9g} ({})",
                                     element_value(dtype, found), element_bits(dtype, found),
@@ -96,7 +97,7 @@ class BitwiseComparison {
 /// First element in which two captures of one buffer differ, or -1.
 std::int64_t first_difference(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
                               std::size_t elem_bytes) {
-  const auto [left, right] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto [left, right] = std::ranges::mismatch(a, b);
   if (left == a.end() && right == b.end()) return -1;
   return static_cast<std::int64_t>(static_cast<std::size_t>(left - a.begin()) / elem_bytes);
 }
@@ -149,7 +150,7 @@ bool locate_difference(const CellEvidence& evidence, Finding& finding) {
 CheckReport check_bitwise(const CellEvidence& evidence) {
   if (evidence.strategy == StrategyKind::single) return not_applicable("is strategy single");
   const std::vector<Plan>& plans = *evidence.plans;
-  if (std::none_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.is_bitwise; }))
+  if (std::ranges::none_of(plans, [](const Plan& plan) { return plan.is_bitwise; }))
     return not_applicable("the strategy does not promise the bits of single");
   if (evidence.single == nullptr || evidence.single_plans == nullptr)
     return not_applicable("strategy single was not run");
@@ -172,7 +173,11 @@ CheckReport check_determinism(const CellEvidence& evidence) {
   report.compared = 1;
   if (evidence.run->digest == evidence.rerun->digest) return report;
   FindingLog log{Check::determinism, evidence.strategy, evidence.mode};
-  Finding* finding = log.note({"nondeterminism", 0, std::nullopt, std::string{}, std::string{}});
+  Finding* finding = log.note({.kind = "nondeterminism",
+                               .step = 0,
+                               .rank = std::nullopt,
+                               .buffer = std::string{},
+                               .request = std::string{}});
   const bool is_located = locate_difference(evidence, *finding);
   finding->detail = fmt::format("digest {:016x}, second run {:016x}{}", evidence.run->digest,
                                 evidence.rerun->digest,

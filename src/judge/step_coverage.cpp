@@ -1,6 +1,7 @@
 #include "judge/step_coverage.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -29,8 +30,11 @@ void StepCoverage::note_missing(FindingLog& log, OutputKind kind) const {
     const TokenPlace& place = context_->places[i / num_heads_];
     const RequestId request = context_->step->rows[place.row].request;
     const std::string& id = context_->problem->scenario.requests[request.value()].id;
-    Finding* finding =
-        log.note({"output_missing", context_->step->index, std::nullopt, std::string{}, id});
+    Finding* finding = log.note({.kind = "output_missing",
+                                 .step = context_->step->index,
+                                 .rank = std::nullopt,
+                                 .buffer = std::string{},
+                                 .request = id});
     if (finding == nullptr) continue;
     finding->token = place.position;
     finding->head = static_cast<std::uint32_t>(i % num_heads_);

@@ -140,12 +140,13 @@ class ScenarioText {
         const std::string reason = fmt::format(
             "{} {}: {}", result.outcome == Outcome::skipped ? "-" : name(result.outcome),
             name(result.check), result.reason);
-        const auto known = std::find_if(reasons.begin(), reasons.end(),
-                                        [&](const auto& entry) { return entry.first == reason; });
-        if (known != reasons.end())
+        const auto known =
+            std::ranges::find_if(reasons, [&](const auto& entry) { return entry.first == reason; });
+        if (known != reasons.end()) {
           known->second.push_back(cell_name(cell));
-        else
+        } else {
           reasons.push_back({reason, {cell_name(cell)}});
+        }
       }
     }
     for (const auto& [reason, cells] : reasons)

@@ -20,9 +20,8 @@ std::string compact(const Json& value) {
 
 bool is_leaf(const Json& value) {
   if (!value.is_structured() || value.empty()) return true;
-  return value.is_array() && std::none_of(value.begin(), value.end(), [](const Json& element) {
-           return element.is_structured();
-         });
+  return value.is_array() &&
+         std::ranges::none_of(value, [](const Json& element) { return element.is_structured(); });
 }
 
 /// The library either puts every array element on its own line or everything on one; plans are

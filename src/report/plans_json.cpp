@@ -71,10 +71,11 @@ struct OperationWriter {
     json["arguments"] = Json::array();
     for (const KernelArgument& argument : launch.arguments) {
       const auto add = [this](const auto& value) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, BufferRef>)
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, BufferRef>) {
           json["arguments"].push_back(reference_text(rank, value));
-        else
+        } else {
           json["arguments"].push_back(value);
+        }
       };
       std::visit(add, argument);
     }
@@ -113,7 +114,7 @@ Json to_json(const RankPlan& rank) {
   for (const Operation& operation : rank.operations) {
     Json entry;
     entry["label"] = operation.label;
-    std::visit(OperationWriter{rank, entry}, operation.body);
+    std::visit(OperationWriter{.rank = rank, .json = entry}, operation.body);
     json["operations"].push_back(entry);
   }
   return json;

@@ -84,18 +84,20 @@ void add_rank(const RankPlan& rank, std::string& text) {
     text += fmt::format("    {:<{}}  {:<{}}  {}\n", buffer.name, name_width, shape_text(buffer),
                         shape_width, content);
   }
-  for (std::size_t i = 0; i < rank.operations.size(); ++i)
+  for (std::size_t i = 0; i < rank.operations.size(); ++i) {
     text += fmt::format("    {:>2}. {}: {}\n", i, rank.operations[i].label,
                         std::visit(OperationText{rank}, rank.operations[i].body));
+  }
 }
 
 void add_plan(const Problem& problem, const Plan& plan, std::string& text) {
   text += fmt::format("step {}, strategy {}, CP {}\n", plan.step, cpverify::name(plan.strategy),
                       plan.is_cp_on ? "on" : "off");
-  for (const StepRow& row : problem.steps[plan.step].rows)
+  for (const StepRow& row : problem.steps[plan.step].rows) {
     text += fmt::format("  request {}: {}, {} computed, {} scheduled\n",
                         problem.scenario.requests[row.request.value()].id, name(row.state),
                         row.computed, row.scheduled);
+  }
   for (const RankPlan& rank : plan.ranks) add_rank(rank, text);
 }
 
