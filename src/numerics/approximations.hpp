@@ -18,10 +18,10 @@ namespace cpverify::numerics {
   float clamped = x < -151.0F ? -151.0F : x;
   clamped = clamped > 129.0F ? 129.0F : clamped;
   // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits of the sum.
-  constexpr float integer_anchor = 12582912.0F;
-  const float anchored = clamped + integer_anchor;
-  const float fraction = clamped - (anchored - integer_anchor);
-  const std::uint32_t exponent = to_bits(anchored) - to_bits(integer_anchor);
+  constexpr float kIntegerAnchor = 12582912.0F;
+  const float anchored = clamped + kIntegerAnchor;
+  const float fraction = clamped - (anchored - kIntegerAnchor);
+  const std::uint32_t exponent = to_bits(anchored) - to_bits(kIntegerAnchor);
 
   // Minimax (Remez) polynomial of 2^f on [-1/2, 1/2] with the constant term fixed to 1, so that
   // integers are exact; relative error 2.6e-9 before rounding.
@@ -57,8 +57,8 @@ namespace cpverify::numerics {
   const std::uint32_t scaled = is_subnormal ? to_bits(x * 16777216.0F) : bits;
   // x = 2^e * m with m in [0.7071, 1.4142): subtracting the bits of 0.7071... makes the exponent
   // field of the difference e, whatever the mantissa.
-  constexpr std::uint32_t root_half = 0x3f3504f3U;
-  const std::int32_t e = static_cast<std::int32_t>(scaled - root_half) >> 23;
+  constexpr std::uint32_t kRootHalf = 0x3f3504f3U;
+  const std::int32_t e = static_cast<std::int32_t>(scaled - kRootHalf) >> 23;
   const std::uint32_t mantissa = scaled - (static_cast<std::uint32_t>(e) << 23);
   const float r = from_bits(mantissa) - 1.0F;
 

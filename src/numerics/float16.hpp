@@ -27,35 +27,35 @@ inline constexpr std::uint16_t kCanonicalNan16 = 0x7fffU;
 
 /// cvt.rn.f16.f32. 65520 and above become infinities.
 [[nodiscard]] constexpr std::uint16_t f32_to_f16(float value) noexcept {
-  constexpr std::uint32_t overflow = 143U << 23;          // 2^16 and above, inf, NaN.
-  constexpr std::uint32_t smallest_normal = 113U << 23;   // 2^-14.
-  constexpr std::uint32_t subnormal_anchor = 126U << 23;  // 0.5, whose unit in f32 is 2^-24.
-  constexpr std::uint32_t bias_change = (127U - 15U) << 23;
+  constexpr std::uint32_t kOverflow = 143U << 23;         // 2^16 and above, inf, NaN.
+  constexpr std::uint32_t kSmallestNormal = 113U << 23;   // 2^-14.
+  constexpr std::uint32_t kSubnormalAnchor = 126U << 23;  // 0.5, whose unit in f32 is 2^-24.
+  constexpr std::uint32_t kBiasChange = (127U - 15U) << 23;
 
   const std::uint32_t sign = to_bits(value) & kSignBit32;
   const std::uint32_t magnitude = to_bits(value) ^ sign;
   // 2^-24 is the unit of f16 subnormals, so the addition rounds for us; not for larger values.
-  const std::uint32_t small = magnitude < smallest_normal ? magnitude : 0;
+  const std::uint32_t small = magnitude < kSmallestNormal ? magnitude : 0;
   const std::uint32_t subnormal =
-      to_bits(from_bits(small) + from_bits(subnormal_anchor)) - subnormal_anchor;
-  const std::uint32_t normal = (magnitude - bias_change + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
-  std::uint32_t bits = magnitude < smallest_normal ? subnormal : normal;
-  bits = magnitude >= overflow ? 0x7c00U : bits;
+      to_bits(from_bits(small) + from_bits(kSubnormalAnchor)) - kSubnormalAnchor;
+  const std::uint32_t normal = (magnitude - kBiasChange + 0xfffU + ((magnitude >> 13) & 1U)) >> 13;
+  std::uint32_t bits = magnitude < kSmallestNormal ? subnormal : normal;
+  bits = magnitude >= kOverflow ? 0x7c00U : bits;
   bits |= sign >> 16;
   return static_cast<std::uint16_t>(magnitude > kInfinityBits32 ? kCanonicalNan16 : bits);
 }
 
 /// cvt.f32.f16. Exact; a NaN becomes the canonical one.
 [[nodiscard]] constexpr float f16_to_f32(std::uint16_t bits) noexcept {
-  constexpr std::uint32_t bias_change = (127U - 15U) << 23;
-  constexpr std::uint32_t smallest_normal = 113U << 23;
+  constexpr std::uint32_t kBiasChange = (127U - 15U) << 23;
+  constexpr std::uint32_t kSmallestNormal = 113U << 23;
 
   const std::uint32_t magnitude = (bits & 0x7fffU) << 13;
   const std::uint32_t sign = (bits & 0x8000U) << 16;
-  const std::uint32_t normal = magnitude + bias_change;
+  const std::uint32_t normal = magnitude + kBiasChange;
   // A subnormal is mantissa * 2^-24: give it the exponent of 2^-14 and take 2^-14 away again.
-  const std::uint32_t anchored = (magnitude & 0x7fffffU) | smallest_normal;
-  const std::uint32_t subnormal = to_bits(from_bits(anchored) - from_bits(smallest_normal));
+  const std::uint32_t anchored = (magnitude & 0x7fffffU) | kSmallestNormal;
+  const std::uint32_t subnormal = to_bits(from_bits(anchored) - from_bits(kSmallestNormal));
   std::uint32_t result = magnitude < (1U << 23) ? subnormal : normal;
   result = magnitude >= (0x7c00U << 13) ? kInfinityBits32 : result;
   result |= sign;
