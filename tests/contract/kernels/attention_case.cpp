@@ -92,13 +92,14 @@ DeviceBatch lay_out(KernelBench& bench, const AttentionCase& data) {
     batch.kv_lens.push_back(sequence.lens.kv_len);
     q.insert(q.end(), sequence.q.begin(), sequence.q.end());
   }
-  const std::size_t pool_bytes = to_size(num_pages + 1) * to_size(shape.block_size) *
-                                 to_size(shape.num_heads_kv) * to_size(shape.head_dim) *
-                                 size_bytes(shape.dtype);
+  const std::size_t block_bytes = to_size(shape.block_size) * to_size(shape.num_heads_kv) *
+                                  to_size(shape.head_dim) * size_bytes(shape.dtype);
+  const std::size_t pool_bytes = to_size(num_pages + 1) * block_bytes;
+  const std::size_t missing_bytes = to_size(shape.first_block) * block_bytes;
   batch.q = bench.upload(numerics::narrow(shape.dtype, q));
-  batch.k_pool = bench.allocate(pool_bytes);
-  batch.v_pool = bench.allocate(pool_bytes);
-  std::int32_t next_block = num_pages;
+  batch.k_pool = bench.allocate(pool_bytes) - missing_bytes;
+  batch.v_pool = bench.allocate(pool_bytes) - missing_bytes;
+  std::int32_t next_block = shape.first_block + num_pages;
   for (const SequenceData& sequence : data.sequences) {
     std::vector<std::int32_t> pages(to_size(ceil_div(sequence.lens.kv_len, shape.block_size)));
     for (std::int32_t& page : pages) page = next_block--;

@@ -23,6 +23,9 @@ struct AttentionShape {
   std::int32_t num_heads_q = 1;
   std::int32_t num_heads_kv = 1;
   std::int32_t block_size = 16;
+  /// Number of the null block. Above 0 the pools that the kernel is given begin so far below the
+  /// memory that there is: only its 64-bit offsets lead back.
+  std::int32_t first_block = 0;
 };
 
 /// A sequence with its data: values of the dtype, as f32.

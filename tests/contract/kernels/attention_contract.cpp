@@ -130,6 +130,15 @@ TEST_P(AttentionContract, RowBitsDoNotDependOnPages) {
   EXPECT_EQ(bits(small_pages.lse), bits(large_pages.lse));
 }
 
+TEST_P(AttentionContract, AddressesPoolsOfMoreThan32Bits) {
+  AttentionShape far = shape(1, 1, 16);
+  far.first_block = std::int32_t{1} << 27;  // Slot numbers from 2^31 on.
+  const AttentionResult result = run(make_case(far, {{2, 20}}));
+  const AttentionResult near = run(make_case(shape(1, 1, 16), {{2, 20}}));
+  EXPECT_EQ(bits(result.out), bits(near.out));
+  EXPECT_EQ(bits(result.lse), bits(near.lse));
+}
+
 TEST_P(AttentionContract, ANanKeyReachesTheRowsThatSeeIt) {
   AttentionCase data = make_case(shape(1, 1, 16), {{4, 4}});
   data.sequences[0].k[static_cast<std::size_t>(GetParam().head_dim) * 2] =

@@ -107,6 +107,23 @@ TEST_P(RowsContract, CopiesRowsLongerThanAWarpsVectors) {
   EXPECT_EQ(bench.read(target, source.size()), source);
 }
 
+TEST_P(RowsContract, AddressesRowsBeyond32Bits) {
+  // Rows 2^32 bytes apart, of which only row 3 exists.
+  constexpr std::uint64_t kFar = std::uint64_t{1} << 32U;
+  KernelBench bench{GetParam() + "rows"};
+  const gpu::CuDevicePtr source = bench.upload(row(source_, 0, kStride));
+  const gpu::CuDevicePtr target = bench.allocate(kRowBytes);
+  const gpu::CuDevicePtr index = bench.upload(std::vector<std::int32_t>{3});
+  bench.launch("gather_rows", grid_for(1),
+               {source - 3 * kFar, index, target, 1, kRowBytes, kFar, kFar});
+  EXPECT_EQ(bench.read(target, kRowBytes), row(source_, 0, kStride));
+  bench.launch("scatter_rows", grid_for(1),
+               {source, index, target - 3 * kFar, 1, kRowBytes, kFar, kFar});
+  bench.launch("pad_rows", grid_for(1), {target - 3 * kFar, 3, 1, kRowBytes, kFar});
+  EXPECT_EQ(bench.read(target, kRowBytes), Bytes(kRowBytes));
+  EXPECT_THAT(bench.take_faults(), testing::IsEmpty());
+}
+
 TEST_P(RowsContract, NoRowsNoEffect) {
   KernelBench bench{GetParam() + "rows"};
   const gpu::CuDevicePtr target = bench.upload(Bytes(kStride, kUntouched));
