@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -131,26 +132,38 @@ class ScenarioText {
     }
   }
 
-  /// Says once why a check was skipped or weak, and where.
+  /// Why a check was skipped or weak, and where: one line for all checks with the same reason in
+  /// the same cells.
   void add_reasons() {
-    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+    using Reason = std::pair<std::string, std::string>;  // Label and reason.
+    std::map<std::pair<std::size_t, Reason>, std::vector<std::string>> cells_by_check;
     for (const CellVerdict& cell : verdict_.cells) {
-      for (const CheckResult& result : cell.checks) {
+      for (std::size_t i = 0; i < cell.checks.size(); ++i) {
+        const CheckResult& result = cell.checks[i];
         if (result.outcome == Outcome::passed || result.outcome == Outcome::failed) continue;
-        const std::string reason = fmt::format(
-            "{} {}: {}", result.outcome == Outcome::skipped ? "-" : name(result.outcome),
-            name(result.check), result.reason);
-        const auto known =
-            std::ranges::find_if(reasons, [&](const auto& entry) { return entry.first == reason; });
-        if (known != reasons.end()) {
-          known->second.push_back(cell_name(cell));
-        } else {
-          reasons.push_back({reason, {cell_name(cell)}});
-        }
+        const std::string label{result.outcome == Outcome::skipped ? "-" : name(result.outcome)};
+        cells_by_check[{i, {label, result.reason}}].push_back(cell_name(cell));
       }
     }
-    for (const auto& [reason, cells] : reasons)
-      line(fmt::format("  {} ({})", reason, fmt::join(cells, ", ")));
+    std::vector<std::pair<std::pair<Reason, std::vector<std::string>>, std::vector<std::string>>>
+        lines;
+    for (const auto& [key, cells] : cells_by_check) {
+      const std::pair<Reason, std::vector<std::string>> what{key.second, cells};
+      const std::string check{name(verdict_.cells.front().checks[key.first].check)};
+      const auto known = std::find_if(lines.begin(), lines.end(),
+                                      [&what](const auto& entry) { return entry.first == what; });
+      if (known != lines.end()) {
+        known->second.push_back(check);
+      } else {
+        lines.push_back({what, {check}});
+      }
+    }
+    for (const auto& [what, checks] : lines) {
+      const auto& [reason, cells] = what;
+      const bool is_everywhere = cells.size() == verdict_.cells.size();
+      line(fmt::format("  {} {}: {}{}", reason.first, fmt::join(checks, ", "), reason.second,
+                       is_everywhere ? "" : fmt::format(" ({})", fmt::join(cells, ", "))));
+    }
   }
 
   void add_findings() {

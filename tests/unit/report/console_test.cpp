@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cpverify/scenario.hpp"
 #include "cpverify/verdict.hpp"
 #include "report/report.hpp"
 #include "unit/report/example_verdicts.hpp"
@@ -22,7 +23,7 @@ TEST(ConsoleText, ShowsEveryCheckOfAPassingScenario) {
   collectives  -              -
   lse          PASS 0.051     PASS 0.051
   output       PASS 0.43      PASS 0.43
-  - collectives: no collectives in the plan (single/random, zigzag/random)
+  - collectives: no collectives in the plan
   repro: cpverify run scenarios/good.yaml --seed 0
 
 lse, output: largest error / bound. checks: 6 passed, 0 failed, 2 skipped
@@ -38,8 +39,8 @@ TEST(ConsoleText, ShowsFindingsInFullWithPlaceAndRepro) {
   collectives  -
   lse          FAIL inf
   output       -
-  - collectives: no collectives in the plan (zigzag/random)
-  - output: after findings of lse (zigzag/random)
+  - collectives: no collectives in the plan
+  - output: after findings of lse
   FAIL  expected, not found: bad.yaml:9: check=metadata kind=metadata_mismatch
   FAIL  zigzag/random lse: lse_error
         rank 1, step 2, request chat, token 40, head 3, lse_local[19], 12 in all
@@ -80,6 +81,18 @@ TEST(ConsoleText, ColoursOnlyWhenAsked) {
   const std::string coloured = console_text({failing_verdict()}, {true});
   EXPECT_THAT(coloured, testing::HasSubstr("\x1b[31mFAIL"));
   EXPECT_THAT(coloured, testing::EndsWith("0 passed, 1 failed, 0 skipped\n"));
+}
+
+TEST(ConsoleText, GivesAReasonOncePerSetOfCells) {
+  Verdict verdict = passing_verdict();
+  for (CellVerdict& cell : verdict.cells) {
+    cell.checks[2] = {Check::lse, Outcome::skipped, "not asked for", 0, 0.0};
+    cell.checks[3] = {Check::output, Outcome::skipped, "not asked for", 0, 0.0};
+  }
+  verdict.cells[1].checks[0] = {Check::metadata, Outcome::weak, "nothing was compared", 0, 0.0};
+  const std::string text = console_text({verdict}, {});
+  EXPECT_THAT(text, testing::HasSubstr("  - lse, output: not asked for\n"));
+  EXPECT_THAT(text, testing::HasSubstr("  WEAK metadata: nothing was compared (zigzag/random)\n"));
 }
 
 TEST(ConsoleText, LimitsTheFindingsShownAndSaysSo) {
