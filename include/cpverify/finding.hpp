@@ -14,7 +14,7 @@ namespace cpverify {
 /// One defect, in the field's words, with enough to find it again.
 struct Finding {
   Check check = Check::metadata;
-  std::string kind;  ///< Stable snake_case name, e.g. "kv_lens_mismatch", "out_of_bounds_read".
+  std::string kind;  ///< Stable snake_case name, e.g. "metadata_mismatch", "out_of_bounds_read".
   StrategyKind strategy = StrategyKind::single;
   DataMode mode = DataMode::random;
   std::uint32_t step = 0;
