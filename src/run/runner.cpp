@@ -182,6 +182,9 @@ bool Runner::issue_collectives(const Plan& plan, std::size_t index) {
   if (last == nullptr) return true;
   const NcclResult result = nccl.ncclGroupEnd();
   if (result == NcclResult::success) return true;
+  const std::size_t known = capture_.findings.size();
+  collect_faults(plan);
+  if (capture_.findings.size() > known) return false;  // A copy beyond a buffer.
   if (result != NcclResult::invalid_usage) gpu::nccl_check(result, "ncclGroupEnd");
   Finding finding = new_finding(plan, *last);
   finding.rank.reset();
