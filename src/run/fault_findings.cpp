@@ -47,9 +47,12 @@ FoundAllocation find_allocation(const Fault& fault,
   return {};
 }
 
+/// "; cta (0,0,0) thread (3,0,0), PTX line 92", or nothing for a copy that the host asked for.
 std::string place_in_launch(const Fault& fault) {
-  return fmt::format("cta ({},{},{}) thread ({},{},{})", fault.cta[0], fault.cta[1], fault.cta[2],
-                     fault.thread[0], fault.thread[1], fault.thread[2]);
+  if (fault.ptx_line == 0) return {};
+  return fmt::format("; cta ({},{},{}) thread ({},{},{}), PTX line {}", fault.cta[0], fault.cta[1],
+                     fault.cta[2], fault.thread[0], fault.thread[1], fault.thread[2],
+                     fault.ptx_line);
 }
 
 /// Sets buffer and element, and returns how to say them.
@@ -107,13 +110,11 @@ Finding fault_finding(const Fault& fault, const FaultContext& context,
   finding.count = fault.count;
   const bool has_address =
       fault.kind != FaultKind::deadlock && fault.kind != FaultKind::illegal_instruction;
-  if (has_address) {
-    const std::string place = describe_place(fault, find_allocation(fault, devices), finding);
-    finding.detail = fmt::format("{} bytes at {}; {}, PTX line {}", fault.size_bytes, place,
-                                 place_in_launch(fault), fault.ptx_line);
-  } else {
-    finding.detail = fmt::format("{}, PTX line {}", place_in_launch(fault), fault.ptx_line);
-  }
+  finding.detail =
+      has_address ? fmt::format("{} bytes at {}", fault.size_bytes,
+                                describe_place(fault, find_allocation(fault, devices), finding))
+                  : std::string{name(fault.kind)};
+  finding.detail += place_in_launch(fault);
   if (!fault.detail.empty()) finding.detail += "; " + fault.detail;
   return finding;
 }

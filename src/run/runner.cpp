@@ -65,6 +65,9 @@ class Runner {
   bool issue_collectives(const Plan& plan, std::size_t index);
   bool accept(CuResult result, const Plan& plan, const RankPlan& rank, const std::string& label);
   bool synchronize(const Plan& plan);
+  /// Lets what was queued before a failure run, so that its faults are seen too: a copy beyond a
+  /// buffer is refused when it is issued, the kernel that overran the buffer before it runs later.
+  void drain(const Plan& plan);
   void collect_faults(const Plan& plan);
   bool capture_rank(const RankPlan& rank, RankCapture& capture, bool with_outputs);
   Finding new_finding(const Plan& plan, const RankPlan& rank) const;
@@ -229,6 +232,12 @@ bool Runner::synchronize(const Plan& plan) {
   return is_clean;
 }
 
+void Runner::drain(const Plan& plan) {
+  for (const RankPlan& rank : plan.ranks) {
+    static_cast<void>(devices_.at(rank.rank.value())->synchronize());
+  }
+}
+
 void Runner::collect_faults(const Plan& plan) {
   const FaultContext context{plan.strategy, options_.mode, plan.step};
   for (const Fault& fault : lane_.take_faults()) {
@@ -281,6 +290,7 @@ RunCapture Runner::run(const std::vector<Plan>& plans) {
     begin_step(plan);
     StepCapture step;
     step.is_complete = run_operations(plan);
+    if (!step.is_complete) drain(plan);
     collect_faults(plan);
     for (std::size_t i = 0; step.is_complete && i < plan.ranks.size(); ++i) {
       RankCapture rank;

@@ -16,10 +16,17 @@
 namespace cpverify::sim {
 namespace {
 
-constexpr std::uint64_t kRedZoneBytes = 256;
+constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kRedZoneBytesMin = 1 << 20;
 
 std::uint64_t align_up(std::uint64_t value) {
-  return (value + kRedZoneBytes - 1) / kRedZoneBytes * kRedZoneBytes;
+  return (value + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Addresses cost nothing, so the gap is at least as long as the allocation before it: an index that
+/// runs away still lands behind the buffer it belongs to, and is reported as that buffer's.
+std::uint64_t red_zone_bytes(std::uint64_t size_bytes) {
+  return std::max(kRedZoneBytesMin, align_up(size_bytes));
 }
 
 }  // namespace
@@ -31,7 +38,7 @@ std::uint64_t GlobalMemory::allocate(std::uint32_t device, std::uint64_t size_by
   allocation->size_bytes = size_bytes;
   allocation->device = device;
   allocation->bytes = CheckedBytes{size_bytes};
-  next_base_ = align_up(next_base_ + size_bytes) + kRedZoneBytes;
+  next_base_ = align_up(next_base_ + size_bytes) + red_zone_bytes(size_bytes);
   allocations_.push_back(std::move(allocation));
   return allocations_.back()->base;
 }
