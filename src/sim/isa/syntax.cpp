@@ -247,6 +247,7 @@ Form match_syntax(std::string_view name, const SourceLocation& where) {
   for (std::size_t i = 0; i < kOps.size(); ++i) {
     const std::vector<Element>& elements = row_elements()[i];
     if (elements.empty() || elements[0].name != words[0]) continue;
+    if (kOps[i].syntax.find('/') != std::string_view::npos) continue;
     Form form{static_cast<Op>(i), {}};
     if (match(elements, words, kOps[i], form.modifiers)) return form;
   }
