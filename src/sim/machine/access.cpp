@@ -75,20 +75,30 @@ Window find_window(std::uint64_t address) {
   return {Space::global, 0};
 }
 
-/// Offsets of addresses in [base, base + size); true when all accesses fit and are aligned.
+/// Sets the offsets of addresses in [base, base + size); true when all accesses fit and are
+/// aligned.
 bool to_offsets(const Addresses& addresses, std::uint64_t base, std::uint64_t size,
-                std::uint32_t access_bytes, Addresses& offsets) {
+                std::uint32_t access_bytes, Access& access) {
   if (size < access_bytes) return false;
   const std::uint64_t limit = size - access_bytes;
+  const std::uint64_t first = addresses[0];
   // Negative offsets and those beyond the limit have the sign bit set in one of the two terms.
   std::uint64_t outside = 0;
   std::uint64_t low_bits = 0;
+  std::uint64_t not_dense = 0;
+  std::uint64_t not_uniform = 0;
+  std::uint64_t* __restrict offsets = access.offsets.data();
+  const std::uint64_t* __restrict values = addresses.data();
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const std::uint64_t offset = addresses[lane] - base;
+    const std::uint64_t offset = values[lane] - base;
     offsets[lane] = offset;
     outside |= offset | (limit - offset);
-    low_bits |= addresses[lane];
+    low_bits |= values[lane];
+    not_dense |= values[lane] ^ (first + lane * access_bytes);
+    not_uniform |= values[lane] ^ first;
   }
+  access.is_dense = not_dense == 0;
+  access.is_uniform = not_uniform == 0;
   return (outside >> 63) == 0 && (low_bits & (access_bytes - 1)) == 0;
 }
 
@@ -173,7 +183,7 @@ bool resolve_global(Warp& warp, const Insn* insn, const Addresses& addresses,
   LaunchState& launch = *warp.cta->launch;
   Allocation*& cached = launch.last_allocation[static_cast<std::size_t>(insn - warp.code)];
   if (cached != nullptr &&
-      to_offsets(addresses, cached->base, cached->size_bytes, shape.size_bytes, access.offsets)) {
+      to_offsets(addresses, cached->base, cached->size_bytes, shape.size_bytes, access)) {
     access.bytes = &cached->bytes;
     return true;
   }
@@ -197,15 +207,14 @@ bool resolve_global(Warp& warp, const Insn* insn, const Addresses& addresses,
     if (((access.lanes >> lane) & 1U) == 0) kept[lane] = first;
   }
   access.bytes = &allocation->bytes;
-  return to_offsets(kept, allocation->base, allocation->size_bytes, shape.size_bytes,
-                    access.offsets);
+  return to_offsets(kept, allocation->base, allocation->size_bytes, shape.size_bytes, access);
 }
 
 bool resolve_shared(Warp& warp, const Insn* insn, const Addresses& addresses,
                     const AccessShape& shape, Access& access) {
   CheckedBytes& shared = warp.cta->shared;
   access.bytes = &shared;
-  if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access.offsets)) return true;
+  if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access)) return true;
   report_bad(warp, insn, access.lanes, Space::shared, addresses, shape);
   return false;
 }
@@ -215,10 +224,12 @@ bool resolve_local(Warp& warp, const Insn* insn, const Addresses& addresses,
                    const AccessShape& shape, Access& access) {
   const std::uint64_t frame = warp.cta->launch->code->info.local_bytes;
   access.bytes = &warp.local;
-  if (!to_offsets(addresses, 0, frame, shape.size_bytes, access.offsets)) {
+  if (!to_offsets(addresses, 0, frame, shape.size_bytes, access)) {
     report_bad(warp, insn, access.lanes, Space::local, addresses, shape);
     return false;
   }
+  access.is_dense = false;
+  access.is_uniform = false;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     // A lane that is not active stays within its own frame: its offset is that of an active one.
     access.offsets[lane] += lane * frame;
@@ -226,31 +237,28 @@ bool resolve_local(Warp& warp, const Insn* insn, const Addresses& addresses,
   return true;
 }
 
-struct Extent {
-  std::uint64_t begin;
-  std::uint64_t size;
-  bool is_dense;  ///< Lane i is at begin + i * access size.
-};
-
-Extent find_extent(const Addresses& offsets, std::uint32_t access_bytes) {
-  std::uint64_t low = offsets[0];
-  std::uint64_t high = offsets[0];
-  std::uint64_t difference = 0;
+/// True when nothing between the lowest and the highest access is unwritten; false is no answer.
+bool is_extent_written(const Access& access, std::uint32_t access_bytes) {
+  std::uint64_t low = access.offsets[0];
+  std::uint64_t high = access.offsets[0];
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    low = std::min(low, offsets[lane]);
-    high = std::max(high, offsets[lane]);
-    difference |= offsets[lane] ^ (offsets[0] + lane * access_bytes);
+    low = std::min(low, access.offsets[lane]);
+    high = std::max(high, access.offsets[lane]);
   }
-  return {low, high - low + access_bytes, difference == 0};
+  const std::uint64_t size = high - low + access_bytes;
+  return size <= kScanBytesMax && access.bytes->is_written(low, size);
 }
 
 /// Lanes that read an unwritten byte.
 std::uint32_t unwritten_lanes(const Access& access, std::uint32_t access_bytes) {
-  const Extent extent = find_extent(access.offsets, access_bytes);
-  if (extent.size <= kScanBytesMax && access.bytes->is_written(extent.begin, extent.size)) return 0;
+  const CheckedBytes& bytes = *access.bytes;
+  const std::uint64_t first = access.offsets[0];
+  if (access.is_uniform && bytes.is_block_written(first, access_bytes)) return 0;
+  if (access.is_dense && bytes.is_written(first, std::uint64_t{kLanes} * access_bytes)) return 0;
+  if (!access.is_dense && !access.is_uniform && is_extent_written(access, access_bytes)) return 0;
   std::uint32_t lanes = 0;
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    const bool is_written = access.bytes->is_block_written(access.offsets[lane], access_bytes);
+    const bool is_written = bytes.is_block_written(access.offsets[lane], access_bytes);
     lanes |= static_cast<std::uint32_t>(!is_written) << lane;
   }
   return lanes & access.lanes;
@@ -277,9 +285,8 @@ void check_written(Warp& warp, const Insn* insn, Space space, const Addresses& a
 }
 
 void mark_written(Access& access, std::uint32_t access_bytes) {
-  const Extent extent = find_extent(access.offsets, access_bytes);
-  if (extent.is_dense && access.lanes == kFullMask) {
-    access.bytes->mark_written(extent.begin, extent.size);
+  if (access.is_dense) {
+    access.bytes->mark_written(access.offsets[0], std::uint64_t{kLanes} * access_bytes);
     return;
   }
   for (std::uint32_t left = access.lanes; left != 0; left &= left - 1) {

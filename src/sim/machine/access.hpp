@@ -29,6 +29,8 @@ struct AccessShape {
 struct Access {
   std::uint32_t lanes = 0;  ///< Not empty.
   CheckedBytes* bytes = nullptr;
+  bool is_dense = false;    ///< Lane i is at offsets[0] + i * size_bytes, for all 32 lanes.
+  bool is_uniform = false;  ///< All 32 lanes are at offsets[0].
   /// In `bytes`, of all 32 lanes: those that are not active repeat the first active one.
   alignas(64) std::array<std::uint64_t, kLanes> offsets;
 };

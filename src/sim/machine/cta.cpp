@@ -137,6 +137,7 @@ CtaRunner::CtaRunner(LaunchState& launch)
     warp.registers = registers_.get() + i * register_bytes_;
     warp.local = CheckedBytes{std::size_t{launch.code->info.local_bytes} * kLanes};
   }
+  make_specials();
 }
 
 /// Registers start as all ones: what a kernel makes of one that it has not written is the same in
@@ -154,12 +155,32 @@ void CtaRunner::make_image() {
   }
 }
 
-void CtaRunner::fill_specials(Warp& warp) {
-  for (const SpecialRow& row : launch_->code->registers.specials()) {
-    auto* const values = warp.row<std::uint32_t>(row.offset);
-    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-      values[lane] = special_value(row.which, lane, warp);
+/// Special registers of every warp, as they are in CTA 0; only %ctaid changes from CTA to CTA.
+void CtaRunner::make_specials() {
+  const std::vector<SpecialRow>& rows = launch_->code->registers.specials();
+  specials_.resize(cta_.warps.size() * rows.size() * kLanes);
+  std::size_t at = 0;
+  for (const Warp& warp : cta_.warps) {
+    for (const SpecialRow& row : rows) {
+      for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+        specials_[at++] = special_value(row.which, lane, warp);
+      }
     }
+  }
+}
+
+void CtaRunner::fill_specials(Warp& warp) {
+  const std::vector<SpecialRow>& rows = launch_->code->registers.specials();
+  const std::uint32_t* source = specials_.data() + warp.index * rows.size() * kLanes;
+  for (const SpecialRow& row : rows) {
+    auto* const values = warp.row<std::uint32_t>(row.offset);
+    if (row.which >= SpecialRegister::ctaid_x && row.which <= SpecialRegister::ctaid_z) {
+      const std::uint32_t value = special_value(row.which, 0, warp);
+      std::fill(values, values + kLanes, value);
+    } else {
+      std::copy(source, source + kLanes, values);
+    }
+    source += kLanes;
   }
 }
 

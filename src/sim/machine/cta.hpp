@@ -53,6 +53,7 @@ class CtaRunner {
   };
 
   void make_image();
+  void make_specials();
   void reset(const std::array<std::uint32_t, 3>& id);
   void reset_warp(Warp& warp);
   void fill_specials(Warp& warp);
@@ -65,7 +66,8 @@ class CtaRunner {
   Cta cta_;
   std::uint32_t threads_;
   std::uint32_t register_bytes_;
-  std::vector<std::byte> image_;  ///< Registers of a warp before it starts.
+  std::vector<std::byte> image_;         ///< Registers of a warp before it starts.
+  std::vector<std::uint32_t> specials_;  ///< [warp][special register of the code][lane]
   std::unique_ptr<std::byte, AlignedDelete> registers_;
 };
 

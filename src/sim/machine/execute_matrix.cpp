@@ -1,13 +1,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include <fmt/format.h>
+#include <immintrin.h>
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
-#include "numerics/float16.hpp"
 #include "numerics/float32.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
@@ -25,44 +26,89 @@
 namespace cpverify::sim {
 namespace {
 
-constexpr std::size_t kRows = 16;
-constexpr std::size_t kColumns = 8;
-constexpr std::size_t kBlock = 8;  ///< Rows and columns of a 16-bit block.
+constexpr std::size_t kBlock = 8;  ///< Rows and columns of the block that a register holds.
+constexpr std::size_t kPairs = 4;  ///< Registers hold elements k = 2q and 2q + 1 in one word.
 
+/// The lower and upper halves of 32 words as f32.
 struct FromBf16 {
-  static float apply(std::uint16_t bits) { return numerics::bf16_to_f32(bits); }
+  static void widen(const std::uint32_t* __restrict words, float* __restrict even,
+                    float* __restrict odd) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      even[i] = numerics::from_bits(words[i] << 16);
+      odd[i] = numerics::from_bits(words[i] & 0xffff0000U);
+    }
+  }
 };
 struct FromF16 {
-  static float apply(std::uint16_t bits) { return numerics::f16_to_f32(bits); }
+  static void widen(const std::uint32_t* __restrict words, float* __restrict even,
+                    float* __restrict odd) {
+    alignas(64) std::array<std::uint16_t, kLanes> lower;
+    alignas(64) std::array<std::uint16_t, kLanes> upper;
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      lower[i] = static_cast<std::uint16_t>(words[i]);
+      upper[i] = static_cast<std::uint16_t>(words[i] >> 16);
+    }
+    for (std::size_t i = 0; i < kLanes; i += kBlock) {
+      _mm256_store_ps(even + i, _mm256_cvtph_ps(load_halves(lower.data() + i)));
+      _mm256_store_ps(odd + i, _mm256_cvtph_ps(load_halves(upper.data() + i)));
+    }
+  }
+
+ private:
+  static __m128i load_halves(const std::uint16_t* halves) {
+    __m128i bits;
+    std::memcpy(&bits, halves, sizeof bits);
+    return bits;
+  }
 };
 
-/// The 64 elements of a register as f32, in block order.
-template <class Convert>
-void widen(const std::uint32_t* __restrict source, float* __restrict target) {
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    target[2 * lane] = Convert::apply(static_cast<std::uint16_t>(source[lane]));
-    target[2 * lane + 1] = Convert::apply(static_cast<std::uint16_t>(source[lane] >> 16));
-  }
-}
+/// Eight rows of C, one f32 vector per row. Its columns stand in the order 0 2 4 6 1 3 5 7, because
+/// a register of C holds the even columns of all rows and the next one the odd ones.
+struct Accumulator {
+  __m256 rows[kBlock];  // std::array would drop the vector type's attributes.
 
-/// accumulator[row] += a[row][k] * b[k], one column per vector element.
-inline void accumulate(float* __restrict accumulator, const float* __restrict a,
-                       const float* __restrict b) {
-  for (std::size_t row = 0; row < kBlock; ++row) {
-    std::array<float, kColumns> sum;
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      sum[column] = accumulator[row * kColumns + column];
-    }
-    for (std::size_t k = 0; k < kBlock; ++k) {
-      const float factor = a[row * kBlock + k];
-      for (std::size_t column = 0; column < kColumns; ++column) {
-        sum[column] = __builtin_fmaf(factor, b[k * kColumns + column], sum[column]);
-      }
-    }
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      accumulator[row * kColumns + column] = sum[column];
+  void load(const float* even, const float* odd) {
+    for (std::size_t row = 0; row < kBlock; ++row) {
+      rows[row] = _mm256_set_m128(_mm_load_ps(odd + 4 * row), _mm_load_ps(even + 4 * row));
     }
   }
+  void store(float* even, float* odd) const {
+    for (std::size_t row = 0; row < kBlock; ++row) {
+      // NaN results are canonical.
+      const __m256 nan = _mm256_castsi256_ps(
+          _mm256_set1_epi32(static_cast<std::int32_t>(numerics::kCanonicalNan32)));
+      const __m256 is_nan = _mm256_cmp_ps(rows[row], rows[row], _CMP_UNORD_Q);
+      const __m256 value = _mm256_blendv_ps(rows[row], nan, is_nan);
+      _mm_store_ps(even + 4 * row, _mm256_castps256_ps128(value));
+      _mm_store_ps(odd + 4 * row, _mm256_extractf128_ps(value, 1));
+    }
+  }
+  /// Adds column k of A times row k of B.
+  void add(const float* a, const float* b) {
+    const __m256 factor = _mm256_load_ps(b);
+    for (std::size_t row = 0; row < kBlock; ++row) {
+      rows[row] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + kPairs * row), factor, rows[row]);
+    }
+  }
+};
+
+/// An 8x8 block of A or B: element (i, 2q) at even[4i + q] of A, at even[8q + j] of B.
+struct WideBlock {
+  alignas(64) std::array<float, kLanes> even;
+  alignas(64) std::array<float, kLanes> odd;
+};
+
+/// B's words stand column by column; the accumulator wants rows, in its own order of columns.
+template <class Convert>
+void load_b(const std::uint32_t* words, WideBlock& b) {
+  alignas(64) std::array<std::uint32_t, kLanes> by_row;
+  for (std::size_t pair = 0; pair < kPairs; ++pair) {
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      by_row[kBlock * pair + i] = words[kPairs * (2 * i) + pair];
+      by_row[kBlock * pair + kPairs + i] = words[kPairs * (2 * i + 1) + pair];
+    }
+  }
+  Convert::widen(by_row.data(), b.even.data(), b.odd.data());
 }
 
 bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
@@ -86,37 +132,28 @@ const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const std::uint32_t* const b_rows = a_rows + 2 * k_blocks;
   const std::uint32_t* const c_rows = b_rows + k_blocks;
 
-  alignas(64) std::array<float, kRows * kColumns> sum;
-  for (std::size_t half = 0; half < 2; ++half) {
-    const float* const even = warp.row<const float>(c_rows[2 * half]);
-    const float* const odd = warp.row<const float>(c_rows[2 * half + 1]);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      sum[half * 2 * kLanes + 2 * lane] = even[lane];
-      sum[half * 2 * kLanes + 2 * lane + 1] = odd[lane];
-    }
-  }
+  std::array<WideBlock, k_blocks> b;
   for (std::size_t block = 0; block < k_blocks; ++block) {
-    alignas(64) std::array<float, kBlock * kBlock> transposed;
-    alignas(64) std::array<float, kBlock * kBlock> b;
-    alignas(64) std::array<float, kBlock * kBlock> a;
-    widen<Convert>(warp.row<const std::uint32_t>(b_rows[block]), transposed.data());
-    for (std::size_t column = 0; column < kColumns; ++column) {
-      for (std::size_t k = 0; k < kBlock; ++k) {
-        b[k * kColumns + column] = transposed[column * kBlock + k];
+    load_b<Convert>(warp.row<const std::uint32_t>(b_rows[block]), b[block]);
+  }
+  std::array<Accumulator, 2> halves;  // Rows 0-7 and 8-15.
+  for (std::size_t half = 0; half < 2; ++half) {
+    Accumulator sum;
+    sum.load(warp.row<const float>(c_rows[2 * half]), warp.row<const float>(c_rows[2 * half + 1]));
+    for (std::size_t block = 0; block < k_blocks; ++block) {
+      WideBlock a;
+      Convert::widen(warp.row<const std::uint32_t>(a_rows[2 * block + half]), a.even.data(),
+                     a.odd.data());
+      for (std::size_t pair = 0; pair < kPairs; ++pair) {
+        sum.add(a.even.data() + pair, b[block].even.data() + kBlock * pair);
+        sum.add(a.odd.data() + pair, b[block].odd.data() + kBlock * pair);
       }
     }
-    for (std::size_t half = 0; half < 2; ++half) {
-      widen<Convert>(warp.row<const std::uint32_t>(a_rows[2 * block + half]), a.data());
-      accumulate(sum.data() + half * kBlock * kColumns, a.data(), b.data());
-    }
+    halves[half] = sum;
   }
+  // D may be any of the sources: it is written when all have been read.
   for (std::size_t half = 0; half < 2; ++half) {
-    float* const even = warp.row<float>(rows[2 * half]);
-    float* const odd = warp.row<float>(rows[2 * half + 1]);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      even[lane] = numerics::canonical(sum[half * 2 * kLanes + 2 * lane]);
-      odd[lane] = numerics::canonical(sum[half * 2 * kLanes + 2 * lane + 1]);
-    }
+    halves[half].store(warp.row<float>(rows[2 * half]), warp.row<float>(rows[2 * half + 1]));
   }
   return insn + 1;
 }

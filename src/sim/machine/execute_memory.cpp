@@ -17,42 +17,85 @@
 namespace cpverify::sim {
 namespace {
 
+/// Columns of registers become one record per lane, or the other way round.
+template <class T, std::size_t count>
+using Columns = std::array<std::array<T, kLanes>, count>;
+
+/// Reads the lanes of an access. A lane that is not active reads what the first active one does.
+template <class T, std::size_t count>
+void gather(const Access& access, Columns<T, count>& values) {
+  const std::byte* const data = access.bytes->data();
+  if (count == 1 && access.is_dense) {
+    std::memcpy(values[0].data(), data + access.offsets[0], sizeof values[0]);
+    return;
+  }
+  if (access.is_uniform) {
+    std::array<T, count> element;
+    std::memcpy(element.data(), data + access.offsets[0], sizeof element);
+    for (std::size_t i = 0; i < count; ++i) values[i].fill(element[i]);
+    return;
+  }
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    std::array<T, count> element;
+    std::memcpy(element.data(), data + access.offsets[lane], sizeof element);
+    for (std::size_t i = 0; i < count; ++i) values[i][lane] = element[i];
+  }
+}
+
+template <class T>
+void write_row(T* __restrict target, const T* __restrict values, std::uint32_t mask) {
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    target[lane] = ((mask >> lane) & 1U) != 0 ? values[lane] : target[lane];
+  }
+}
+
 template <class T, std::size_t count>
 const Insn* load(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const AddressOperand address = address_operand(insn, count);
-  // The address row may be a target: values are collected before any is written.
-  alignas(64) std::array<std::array<T, kLanes>, count> values;
+  alignas(64) Columns<T, count> values;
   Access access;
-  for (std::uint32_t left = mask; left != 0; left &= ~access.lanes) {
+  if (!begin_access(warp, insn, mask, address, {AccessKind::read, sizeof(T) * count}, access)) {
+    return nullptr;
+  }
+  gather<T, count>(access, values);
+  if (access.lanes == kFullMask) [[likely]] {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(warp.row<T>(insn->r[i]), values[i].data(), sizeof values[i]);
+    }
+    return insn + 1;
+  }
+  // Lanes in other memory objects follow. The address row may be a target: nothing is written
+  // before all values are there.
+  for (std::uint32_t left = mask & ~access.lanes; left != 0; left &= ~access.lanes) {
     if (!begin_access(warp, insn, left, address, {AccessKind::read, sizeof(T) * count}, access)) {
       return nullptr;
     }
-    const std::byte* const data = access.bytes->data();
-    if (access.lanes == kFullMask) [[likely]] {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        std::array<T, count> element;
-        std::memcpy(element.data(), data + access.offsets[lane], sizeof element);
-        for (std::size_t i = 0; i < count; ++i) values[i][lane] = element[i];
-      }
-      for (std::size_t i = 0; i < count; ++i) {
-        std::memcpy(warp.row<T>(insn->r[i]), values[i].data(), sizeof values[i]);
-      }
-      return insn + 1;
-    }
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (((access.lanes >> lane) & 1U) == 0) continue;
-      for (std::size_t i = 0; i < count; ++i) {
-        std::memcpy(&values[i][lane], data + access.offsets[lane] + i * sizeof(T), sizeof(T));
-      }
+    alignas(64) Columns<T, count> part;
+    gather<T, count>(access, part);
+    for (std::size_t i = 0; i < count; ++i) {
+      write_row(values[i].data(), part[i].data(), access.lanes);
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    T* const target = warp.row<T>(insn->r[i]);
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (((mask >> lane) & 1U) != 0) target[lane] = values[i][lane];
-    }
+    write_row(warp.row<T>(insn->r[i]), values[i].data(), mask);
   }
   return insn + 1;
+}
+
+/// In lane order: of lanes that store to one place, the highest wins.
+template <class T, std::size_t count>
+void scatter(const Warp& warp, const Insn* insn, const Access& access) {
+  std::byte* const data = access.bytes->data();
+  if (count == 1 && access.is_dense && access.lanes == kFullMask) {
+    std::memcpy(data + access.offsets[0], warp.row<const T>(insn->r[1]), kLanes * sizeof(T));
+    return;
+  }
+  for (std::uint32_t left = access.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    std::array<T, count> element;
+    for (std::size_t i = 0; i < count; ++i) element[i] = warp.row<const T>(insn->r[1 + i])[lane];
+    std::memcpy(data + access.offsets[lane], element.data(), sizeof element);
+  }
 }
 
 template <class T, std::size_t count>
@@ -63,13 +106,7 @@ const Insn* store(Warp& warp, const Insn* insn, std::uint32_t mask) {
     if (!begin_access(warp, insn, left, address, {AccessKind::write, sizeof(T) * count}, access)) {
       return nullptr;
     }
-    // In lane order: of lanes that store to one place, the highest wins.
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (((access.lanes >> lane) & 1U) == 0) continue;
-      std::array<T, count> element;
-      for (std::size_t i = 0; i < count; ++i) element[i] = warp.row<T>(insn->r[1 + i])[lane];
-      std::memcpy(access.bytes->data() + access.offsets[lane], element.data(), sizeof element);
-    }
+    scatter<T, count>(warp, insn, access);
   }
   return insn + 1;
 }

@@ -25,6 +25,11 @@ namespace {
 /// 0 when that is so, after reporting it.
 std::uint32_t members(Warp& warp, const Insn* insn, std::uint32_t mask, std::uint32_t mask_row) {
   const auto* const named = warp.row<const std::uint32_t>(mask_row);
+  if (mask == kFullMask) {
+    std::uint32_t all = kFullMask;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) all &= named[lane];
+    if (all == kFullMask) return mask;
+  }
   std::uint32_t bad = 0;
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t bit = 1U << lane;
@@ -78,16 +83,21 @@ const Insn* shuffle(Warp& warp, const Insn* insn, std::uint32_t mask) {
       values[lane] = ((mask >> lane) & 1U) != 0 ? values[lane] : kFullMask;
     }
   }
+  alignas(64) std::array<std::uint32_t, kLanes> sources;
   std::uint32_t in_range = 0;
-  alignas(64) std::array<std::uint32_t, kLanes> result;
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t source = ShuffleSource<mode>::lane(lane, b[lane] & 31U, c[lane]);
     const bool is_valid = ShuffleSource<mode>::is_in_range(lane, source, c[lane]);
     in_range |= static_cast<std::uint32_t>(is_valid) << lane;
-    result[lane] = values[(is_valid ? source : lane) & 31U];
+    sources[lane] = (is_valid ? source : lane) & 31U;
   }
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    target[lane] = ((mask >> lane) & 1U) != 0 ? result[lane] : target[lane];
+  if (mask == kFullMask) {
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) target[lane] = values[sources[lane]];
+  } else {
+    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+      target[lane] = values[sources[lane]];
+    }
   }
   write_predicate(warp.predicate(insn->r[1]), in_range, mask);
   return insn + 1;
