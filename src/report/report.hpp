@@ -11,9 +11,11 @@ namespace cpverify::report {
 
 struct ConsoleOptions {
   bool use_color = false;
+  bool is_verbose = false;  ///< Also scenarios that passed among several in full.
 };
 
-/// One table per scenario (cells x checks), findings, repro lines; last line
+/// One table per scenario (cells x checks), findings, repro lines; of several scenarios those that
+/// passed have one line each. Last line
 /// "N passed, N failed, N skipped".
 [[nodiscard]] std::string console_text(const std::vector<Verdict>& verdicts,
                                        const ConsoleOptions& options);

@@ -36,6 +36,7 @@ struct RunFlags {
   std::string json_path;
   unsigned jobs = 0;
   bool has_no_color = false;
+  bool is_verbose = false;
 };
 
 /// "3/12 scenarios" on a terminal's stderr, nothing elsewhere: stdout is the result.
@@ -94,6 +95,7 @@ int run(const RunFlags& flags) {
   if (flags.json_path != "-") {
     report::ConsoleOptions console;
     console.use_color = !flags.has_no_color && ::isatty(STDOUT_FILENO) == 1;
+    console.is_verbose = flags.is_verbose;
     write_stdout(report::console_text(verdicts, console));
   }
   if (!flags.json_path.empty()) write_output(flags.json_path, report::verdicts_json(verdicts));
@@ -142,6 +144,8 @@ void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
   command.add_option("--jobs", flags->jobs, "Scenarios at a time; default: one per core")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""));
+  command.add_flag("--verbose", flags->is_verbose,
+                   "Of several scenarios, print those that passed in full too");
   command.add_flag("--no-color", flags->has_no_color, "Plain text also on a terminal");
 }
 

@@ -1,11 +1,14 @@
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cpverify/finding.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/verdict.hpp"
+#include "report/cell_names.hpp"
 #include "report/report.hpp"
 #include "unit/report/example_verdicts.hpp"
 
@@ -21,8 +24,8 @@ TEST(ConsoleText, ShowsEveryCheckOfAPassingScenario) {
   check        single/random  zigzag/random
   metadata     PASS           PASS
   collectives  -              -
-  lse          PASS 0.051     PASS 0.051
-  output       PASS 0.43      PASS 0.43
+  lse          PASS 0.0512    PASS 0.0512
+  output       PASS 0.432     PASS 0.432
   - collectives: no collectives in the plan
   repro: cpverify run scenarios/good.yaml --seed 0
 
@@ -50,6 +53,56 @@ TEST(ConsoleText, ShowsFindingsInFullWithPlaceAndRepro) {
 lse, output: largest error / bound. checks: 1 passed, 1 failed, 2 skipped
 0 passed, 1 failed, 0 skipped
 )");
+}
+
+TEST(ConsoleText, SaysAFindingThatAllModesShareOnce) {
+  Verdict verdict = failing_verdict();
+  verdict.unexpected_findings.push_back(verdict.unexpected_findings.front());
+  verdict.unexpected_findings.back().mode = DataMode::count;
+  const std::string text = console_text({verdict}, {});
+  EXPECT_THAT(text, testing::HasSubstr("FAIL  zigzag/random,count lse: lse_error"));
+  EXPECT_EQ(text.find("lse_error"), text.rfind("lse_error"));
+  verdict.unexpected_findings.back().detail = "another number";
+  EXPECT_THAT(console_text({verdict}, {}), testing::HasSubstr("FAIL  zigzag/count lse: lse_error"));
+}
+
+TEST(ConsoleText, GivesOneLineToEachOfSeveralThatPassed) {
+  const std::string text = console_text({passing_verdict(), passing_verdict()}, {});
+  EXPECT_EQ(text,
+            "PASS  scenarios/good.yaml  6 checks, lse 0.0512, output 0.432\n"
+            "PASS  scenarios/good.yaml  6 checks, lse 0.0512, output 0.432\n\n"
+            "lse, output: largest error / bound. checks: 12 passed, 0 failed, 4 skipped\n"
+            "2 passed, 0 failed, 0 skipped\n");
+  const std::string mixed = console_text({passing_verdict(), failing_verdict()}, {});
+  EXPECT_THAT(mixed, testing::HasSubstr("FAIL  bad  scenarios/bad.yaml\n  check"));
+  EXPECT_EQ(mixed.find("PASS  good"), std::string::npos);
+  EXPECT_THAT(console_text({passing_verdict(), passing_verdict()}, {false, true}),
+              testing::HasSubstr("PASS  good  scenarios/good.yaml\n  check"));
+}
+
+TEST(ConsoleText, AFailureThatWasExpectedIsNotCountedAsOne) {
+  Verdict verdict = failing_verdict();
+  verdict.outcome = Outcome::passed;
+  verdict.unexpected_findings.clear();
+  verdict.missing_findings.clear();
+  EXPECT_THAT(console_text({verdict}, {}),
+              testing::HasSubstr("checks: 1 passed, 0 failed, 2 skipped, 1 failed as expected\n"));
+}
+
+TEST(CellsText, SaysCellsAsAReaderWould) {
+  std::vector<CellVerdict> cells;
+  for (const StrategyKind strategy : {StrategyKind::single, StrategyKind::zigzag}) {
+    for (const DataMode mode : {DataMode::random, DataMode::count, DataMode::poison}) {
+      cells.emplace_back();
+      cells.back().strategy = strategy;
+      cells.back().mode = mode;
+    }
+  }
+  const CellVerdict* all = cells.data();
+  EXPECT_EQ(cells_text({all, all + 1, all + 2, all + 3, all + 4, all + 5}, cells), "");
+  EXPECT_EQ(cells_text({all, all + 1, all + 2}, cells), "single");
+  EXPECT_EQ(cells_text({all, all + 2, all + 3, all + 5}, cells), "random, poison");
+  EXPECT_EQ(cells_text({all, all + 5}, cells), "single/random, zigzag/poison");
 }
 
 TEST(ConsoleText, CountsWeakAndErrorAsFailedAndRefusedAsSkipped) {
@@ -92,12 +145,14 @@ TEST(ConsoleText, GivesAReasonOncePerSetOfCells) {
   verdict.cells[1].checks[0] = {Check::metadata, Outcome::weak, "nothing was compared", 0, 0.0};
   const std::string text = console_text({verdict}, {});
   EXPECT_THAT(text, testing::HasSubstr("  - lse, output: not asked for\n"));
-  EXPECT_THAT(text, testing::HasSubstr("  WEAK metadata: nothing was compared (zigzag/random)\n"));
+  EXPECT_THAT(text, testing::HasSubstr("  WEAK metadata: nothing was compared (zigzag)\n"));
 }
 
 TEST(ConsoleText, LimitsTheFindingsShownAndSaysSo) {
   Verdict verdict = failing_verdict();
   verdict.unexpected_findings.assign(23, verdict.unexpected_findings.front());
+  std::int64_t token = 0;
+  for (Finding& finding : verdict.unexpected_findings) finding.token = token++;
   EXPECT_THAT(console_text({verdict}, {}), testing::HasSubstr("... and 3 more; --json lists all"));
 }
 
