@@ -11,7 +11,8 @@ namespace cpverify {
 [[nodiscard]] std::size_t edit_distance(std::string_view from, std::string_view to);
 
 /// The candidate nearest to a misspelt word, first one on a tie; empty when none is near enough to
-/// be a likely slip (more than a third of the word's letters, at least 2, differ).
+/// be a likely slip (more than a third of the word's letters, at least 2, differ). The start of a
+/// candidate is always near.
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 

@@ -30,6 +30,18 @@ std::string neighbour(const std::string& path) {
   return fmt::format("{}.{}.part", path, static_cast<long>(::getpid()));
 }
 
+/// A device, a pipe or /dev/stdout is written in place: renaming over it would replace it.
+bool is_written_in_place(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+}
+
+/// False when a byte could not be written; errno says why.
+bool write_all(std::FILE* file, const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+}
+
 void remove_quietly(const std::string& path) {
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
@@ -40,6 +52,7 @@ void remove_quietly(const std::string& path) {
 void check_writable(const std::string& path) {
   if (path == "-") return;
   if (std::filesystem::is_directory(path)) refuse(path, EISDIR);
+  if (is_written_in_place(path)) return;
   const std::string probe = neighbour(path);
   const File file{std::fopen(probe.c_str(), "wb")};
   if (file == nullptr) refuse(path, errno);
@@ -51,11 +64,15 @@ void write_output(const std::string& path, const std::string& text) {
     write_stdout(text);
     return;
   }
+  if (is_written_in_place(path)) {
+    const File target{std::fopen(path.c_str(), "wb")};
+    if (target == nullptr || !write_all(target.get(), text)) refuse(path, errno);
+    return;
+  }
   const std::string part = neighbour(path);
   File file{std::fopen(part.c_str(), "wb")};
   if (file == nullptr) refuse(path, errno);
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                          std::fflush(file.get()) == 0 && ::fsync(::fileno(file.get())) == 0;
+  const bool is_written = write_all(file.get(), text) && ::fsync(::fileno(file.get())) == 0;
   const int error = errno;
   file.reset();
   if (!is_written) {
@@ -71,9 +88,7 @@ void write_output(const std::string& path, const std::string& text) {
 }
 
 void write_stdout(const std::string& text) {
-  const bool is_written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!is_written) refuse("standard output", errno);
+  if (!write_all(stdout, text)) refuse("standard output", errno);
 }
 
 }  // namespace cpverify::tool

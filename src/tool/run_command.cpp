@@ -15,12 +15,14 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "cpverify/scenario.hpp"
 #include "cpverify/verdict.hpp"
 #include "cpverify/verify.hpp"
 #include "report/report.hpp"
+#include "support/nearest.hpp"
 #include "tool/commands.hpp"
 #include "tool/exit_code.hpp"
 #include "tool/output_file.hpp"
@@ -105,33 +107,44 @@ int run(const RunFlags& flags) {
   return has_passed ? kExitPassed : kExitFindings;
 }
 
-const std::map<std::string, LaneKind>& lanes() {
-  static const std::map<std::string, LaneKind> table{{"sim", LaneKind::sim},
-                                                     {"cuda", LaneKind::cuda}};
-  return table;
-}
+/// Turns a word into an enumerator; an unknown word is told what is allowed and what is near.
+template <class Enum>
+class WordOf : public CLI::Validator {
+ public:
+  WordOf(const char* what, const std::map<std::string, Enum>& words) : CLI::Validator{""} {
+    func_ = [what, words](std::string& word) -> std::string {
+      const auto found = words.find(word);
+      if (found == words.end()) return unknown(what, word, words);
+      word = fmt::format("{}", static_cast<int>(found->second));
+      return {};
+    };
+  }
 
-const std::map<std::string, StrategyKind>& strategies() {
-  static const std::map<std::string, StrategyKind> table{{"single", StrategyKind::single},
-                                                         {"zigzag", StrategyKind::zigzag}};
-  return table;
-}
-
-const std::map<std::string, DataMode>& modes() {
-  static const std::map<std::string, DataMode> table{
-      {"random", DataMode::random}, {"count", DataMode::count}, {"poison", DataMode::poison}};
-  return table;
-}
+ private:
+  static std::string unknown(const char* what, const std::string& word,
+                             const std::map<std::string, Enum>& words) {
+    std::vector<std::string> allowed;
+    for (const auto& entry : words) allowed.push_back(entry.first);
+    return fmt::format("unknown {} '{}'{}; allowed: {}", what, word, did_you_mean(word, allowed),
+                       fmt::join(allowed, ", "));
+  }
+};
 
 void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
   command.add_option("--lane", flags->verify.lane, "Where kernels run: sim (default) or cuda")
-      ->transform(CLI::CheckedTransformer(lanes()).description("LANE"));
+      ->transform(WordOf<LaneKind>{"lane", {{"sim", LaneKind::sim}, {"cuda", LaneKind::cuda}}})
+      ->type_name("L");
   command.add_option("--strategy", flags->verify.strategies, "Only these: single,zigzag")
       ->delimiter(',')
-      ->transform(CLI::CheckedTransformer(strategies()).description("S,.."));
+      ->transform(WordOf<StrategyKind>{
+          "strategy", {{"single", StrategyKind::single}, {"zigzag", StrategyKind::zigzag}}})
+      ->type_name("S,..");
   command.add_option("--mode", flags->verify.modes, "Only these: random,count,poison")
       ->delimiter(',')
-      ->transform(CLI::CheckedTransformer(modes()).description("M,.."));
+      ->transform(WordOf<DataMode>{
+          "mode",
+          {{"random", DataMode::random}, {"count", DataMode::count}, {"poison", DataMode::poison}}})
+      ->type_name("M,..");
   command
       .add_option_function<std::uint64_t>(
           "--seed", [flags](const std::uint64_t& seed) { flags->verify.seed = seed; },

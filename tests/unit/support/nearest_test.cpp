@@ -22,6 +22,11 @@ TEST(Nearest, SuggestsOnlyWhatIsLikely) {
   EXPECT_EQ(nearest("x", {"cp"}), "");  // Two of two letters differ.
 }
 
+TEST(Nearest, CompletesAWordThatWasBroken) {
+  EXPECT_EQ(nearest("zig", {"single", "zigzag"}), "zigzag");
+  EXPECT_EQ(nearest("z", {"single", "zigzag"}), "");  // One letter says too little.
+}
+
 TEST(Nearest, PrefersTheFirstOnATie) {
   EXPECT_EQ(nearest("aax", {"aay", "aaz"}), "aay");
 }

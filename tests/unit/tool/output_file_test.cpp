@@ -73,5 +73,17 @@ TEST_F(OutputFile, AFullDiskLeavesTheOldFileAndNoHalfOne) {
   EXPECT_EQ(file_count(), 1U);
 }
 
+// A link to a device stands for the device itself, which a test must not put at risk.
+TEST_F(OutputFile, WritesToADeviceInsteadOfReplacingIt) {
+  std::filesystem::create_symlink("/dev/null", path("device"));
+  check_writable(path("device"));
+  write_output(path("device"), "text");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("device")));
+  EXPECT_EQ(file_count(), 1U);
+  std::filesystem::create_symlink("/dev/full", path("full"));
+  EXPECT_THROW(write_output(path("full"), "text"), EnvironmentError);
+  EXPECT_TRUE(std::filesystem::is_symlink(path("full")));
+}
+
 }  // namespace
 }  // namespace cpverify::tool
