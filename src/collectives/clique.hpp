@@ -39,6 +39,8 @@ class Clique {
   ~Clique();
   Clique(const Clique&) = delete;
   Clique& operator=(const Clique&) = delete;
+  Clique(Clique&&) = delete;
+  Clique& operator=(Clique&&) = delete;
 
   /// Retains the context of each device, in rank order, and makes the events.
   [[nodiscard]] DriverStatus open(const std::vector<int>& devices);

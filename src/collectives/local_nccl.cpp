@@ -1,9 +1,7 @@
 #include "collectives/local_nccl.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -15,7 +13,6 @@
 #include <fmt/format.h>
 
 #include "collectives/clique.hpp"
-#include "gpu/check.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/handle_table.hpp"
 #include "gpu/nccl_api.hpp"
@@ -162,6 +159,7 @@ std::optional<std::string> LocalNccl::problem_of(const GatherCall& call,
   return std::nullopt;
 }
 
+// NOLINTNEXTLINE(readability-function-size): the public signature.
 NcclResult LocalNccl::ncclAllGather(CuDevicePtr send, CuDevicePtr recv, std::size_t count,
                                     NcclDataType type, NcclComm comm, CuStream stream) {
   const Communicator* member = communicators_.find(comm);

@@ -15,7 +15,7 @@ namespace {
 /// CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.
 constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
-constexpr std::size_t kJitLogBytes = 16 * 1024;
+constexpr std::size_t kJitLogBytes = std::size_t{16} * 1024;
 
 class CudaDriver final : public DriverApi {
  public:
@@ -62,6 +62,7 @@ class CudaDriver final : public DriverApi {
                              CuStream stream) override {
     return memcpy_dtod_async_(target, source, size_bytes, stream);
   }
+  // NOLINTNEXTLINE(readability-function-size): the public signature.
   CuResult cuMemcpyPeerAsync(CuDevicePtr target, CuContext target_context, CuDevicePtr source,
                              CuContext source_context, std::size_t size_bytes,
                              CuStream stream) override {

@@ -29,6 +29,7 @@ class NcclLibrary final : public NcclApi {
   NcclResult ncclCommDestroy(NcclComm comm) override { return comm_destroy_(comm); }
   NcclResult ncclGroupStart() override { return group_start_(); }
   NcclResult ncclGroupEnd() override { return group_end_(); }
+  // NOLINTNEXTLINE(readability-function-size): the public signature.
   NcclResult ncclAllGather(CuDevicePtr send, CuDevicePtr recv, std::size_t count, NcclDataType type,
                            NcclComm comm, CuStream stream) override {
     return all_gather_(reinterpret_cast<const void*>(send), reinterpret_cast<void*>(recv), count,

@@ -1,6 +1,7 @@
 #include "gpu/shared_library.hpp"
 
 #include <string>
+#include <utility>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -9,8 +10,10 @@
 
 namespace cpverify::gpu {
 
-SharedLibrary::SharedLibrary(const std::string& name, const std::string& advice)
-    : name_{name}, advice_{advice}, handle_{dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)} {
+SharedLibrary::SharedLibrary(std::string name, std::string advice)
+    : name_{std::move(name)},
+      advice_{std::move(advice)},
+      handle_{dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL)} {
   if (handle_ != nullptr) return;
   const char* reason = dlerror();
   throw EnvironmentError{fmt::format("cannot open {} ({}); {}", name_,

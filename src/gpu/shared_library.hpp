@@ -9,10 +9,12 @@ class SharedLibrary {
  public:
   /// `advice` ends the message of the EnvironmentError thrown when the library cannot be opened, or
   /// when it lacks a function: what to install or which option to use instead.
-  SharedLibrary(const std::string& name, const std::string& advice);
+  SharedLibrary(std::string name, std::string advice);
   ~SharedLibrary();
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
+  SharedLibrary(SharedLibrary&&) = delete;
+  SharedLibrary& operator=(SharedLibrary&&) = delete;
 
   /// Sets a function pointer to the library's function of that name.
   template <class Function>

@@ -161,22 +161,29 @@ class PoolComparison {
         element_bits(scenario_.model.dtype, expected + elem), diagnosis(pool, slot, found));
   }
 
+  /// "holds k of request a token 3" when `found` is the row of a token; else nothing.
+  std::string token_of_row(RankId rank, TensorKind tensor, const std::byte* found) const {
+    const std::size_t stride = slot_bytes(rank);
+    for (std::uint32_t r = 0; r < scenario_.requests.size(); ++r) {
+      const std::int64_t tokens = scenario_.requests[r].total_tokens();
+      for (std::int64_t position = 0; position < tokens; ++position) {
+        const std::byte* row = data_row(rank, tensor, RequestId{r}, position);
+        if (std::memcmp(found, row, stride) != 0) continue;
+        return fmt::format("holds {} of request {} token {}", tensor == TensorKind::k ? "k" : "v",
+                           scenario_.requests[r].id, position);
+      }
+    }
+    return {};
+  }
+
   /// What a wrong slot holds, when that can be told.
   std::string diagnosis(const Pool& pool, std::size_t slot, const std::byte* found) const {
     const std::size_t stride = slot_bytes(pool.rank);
-    const auto holds = [&](const std::byte* row) { return std::memcmp(found, row, stride) == 0; };
     for (const TensorKind tensor : {pool.tensor, other(pool.tensor)}) {
-      for (std::uint32_t r = 0; r < scenario_.requests.size(); ++r) {
-        const std::int64_t tokens = scenario_.requests[r].total_tokens();
-        for (std::int64_t position = 0; position < tokens; ++position) {
-          if (holds(data_row(pool.rank, tensor, RequestId{r}, position))) {
-            return fmt::format("holds {} of request {} token {}",
-                               tensor == TensorKind::k ? "k" : "v", scenario_.requests[r].id,
-                               position);
-          }
-        }
-      }
+      const std::string token = token_of_row(pool.rank, tensor, found);
+      if (!token.empty()) return token;
     }
+    const auto holds = [&](const std::byte* row) { return std::memcmp(found, row, stride) == 0; };
     if (holds(pool.initial->data() + slot * stride)) return "was never written";
     const bool is_zero =
         std::all_of(found, found + stride, [](std::byte byte) { return byte == std::byte{0}; });

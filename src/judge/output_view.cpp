@@ -19,6 +19,7 @@
 #include "numerics/float16.hpp"
 #include "numerics/float32.hpp"
 #include "run/runner.hpp"
+#include "support/check.hpp"
 
 namespace cpverify::judge {
 namespace {
@@ -131,6 +132,7 @@ std::vector<OutputView> output_views(const Problem& problem, const Plan& plan,
           r < capture.ranks.size() ? captured(capture.ranks[r], buffer.name) : nullptr;
       const std::string defect = view_defect(problem.scenario, step, buffer, bytes);
       if (defect.empty()) {
+        CPVERIFY_CHECK(bytes != nullptr);
         const bool is_attention = buffer.output->kind == OutputKind::attention;
         views.emplace_back(rank.rank, buffer, *bytes,
                            is_attention ? problem.scenario.model.head_dim : 1U);
@@ -186,8 +188,8 @@ void check_pad_cell(FindingLog& log, std::uint32_t step, const OutputView& view,
     if (finding == nullptr) continue;
     finding->element = cell.element + i;
     finding->head = cell.head;
-    const std::size_t row = static_cast<std::size_t>(cell.element) /
-                            (buffer.output->heads.count * view.elems_per_head());
+    const std::size_t row_elems = std::size_t{buffer.output->heads.count} * view.elems_per_head();
+    const std::size_t row = static_cast<std::size_t>(cell.element) / row_elems;
     finding->detail = fmt::format("pad row {}: found {} ({}), expected {}", row,
                                   element_value(buffer.dtype, data),
                                   element_bits(buffer.dtype, data), is_lse ? "-inf" : "0");

@@ -31,7 +31,7 @@ class Injection {
   /// Calls edit(plan, rank plan) -> bool for every selected step and rank; the number of calls that
   /// changed something.
   template <class Edit>
-  std::size_t for_each_rank(const Edit& edit) const {
+  [[nodiscard]] std::size_t for_each_rank(const Edit& edit) const {
     std::size_t changed = 0;
     for (Plan& plan : plans_) {
       for (RankPlan& rank : plan.ranks) {

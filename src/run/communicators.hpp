@@ -21,6 +21,8 @@ class Communicators {
   ~Communicators();
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
+  Communicators(Communicators&&) = delete;
+  Communicators& operator=(Communicators&&) = delete;
 
   /// Throws EnvironmentError when NCCL refuses the group. `rank` must be a member.
   [[nodiscard]] gpu::NcclComm of(const Group& group, RankId rank);

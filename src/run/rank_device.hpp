@@ -28,6 +28,8 @@ class RankDevice {
   ~RankDevice();
   RankDevice(const RankDevice&) = delete;
   RankDevice& operator=(const RankDevice&) = delete;
+  RankDevice(RankDevice&&) = delete;
+  RankDevice& operator=(RankDevice&&) = delete;
 
   [[nodiscard]] gpu::CuStream stream() const noexcept { return stream_; }
 
