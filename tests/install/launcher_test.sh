@@ -74,7 +74,7 @@ case_rebuilds_when_a_source_changes_comes_or_goes() {
 
 case_a_change_during_the_build_is_built_next_time() {
   STUB_BUILD_SECONDS=0.3 "$tree/cpverify" >/dev/null 2>"$work/err" &
-  sleep 0.15
+  until [[ $(calls build) == 1 ]]; do sleep 0.02; done
   touch "$tree/src/a.cpp"
   wait $! || true
   launch 7
