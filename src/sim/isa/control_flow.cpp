@@ -1,6 +1,5 @@
 #include "sim/isa/control_flow.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -80,6 +79,29 @@ Graph find_successors(const Code& code, const Blocks& blocks) {
   return successors;
 }
 
+/// The dominator tree that is being built, and each node's place in post-order from the root.
+struct DominatorTree {
+  std::vector<std::uint32_t> parent;
+  std::vector<std::uint32_t> rank;
+
+  [[nodiscard]] std::uint32_t common_ancestor(std::uint32_t a, std::uint32_t b) const {
+    while (a != b) {
+      while (rank[a] < rank[b]) a = parent[a];
+      while (rank[b] < rank[a]) b = parent[b];
+    }
+    return a;
+  }
+  /// The common ancestor of those of `nodes` that have a place already; kNoIndex for none.
+  [[nodiscard]] std::uint32_t common_ancestor(const std::vector<std::uint32_t>& nodes) const {
+    std::uint32_t best = kNoIndex;
+    for (const std::uint32_t node : nodes) {
+      if (parent[node] == kNoIndex) continue;
+      best = best == kNoIndex ? node : common_ancestor(best, node);
+    }
+    return best;
+  }
+};
+
 }  // namespace
 
 std::vector<std::uint32_t> immediate_post_dominators(const Graph& successors) {
@@ -90,33 +112,23 @@ std::vector<std::uint32_t> immediate_post_dominators(const Graph& successors) {
     for (const std::uint32_t next : successors[node]) predecessors[next].push_back(node);
   }
   const std::vector<std::uint32_t> order = post_order(predecessors, exit);
-  std::vector<std::uint32_t> rank(successors.size() + 1, kNoIndex);
-  for (std::uint32_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
-
-  std::vector<std::uint32_t> dominator(successors.size() + 1, kNoIndex);
-  dominator[exit] = exit;
-  const auto intersect = [&](std::uint32_t a, std::uint32_t b) {
-    while (a != b) {
-      while (rank[a] < rank[b]) a = dominator[a];
-      while (rank[b] < rank[a]) b = dominator[b];
-    }
-    return a;
-  };
+  DominatorTree tree;
+  tree.rank.assign(successors.size() + 1, kNoIndex);
+  tree.parent.assign(successors.size() + 1, kNoIndex);
+  for (std::uint32_t i = 0; i < order.size(); ++i) tree.rank[order[i]] = i;
+  tree.parent[exit] = exit;
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (std::size_t i = order.size() - 1; i-- > 0;) {  // Reverse post-order, without the exit.
       const std::uint32_t node = order[i];
-      std::uint32_t best = successors[node].empty() ? exit : kNoIndex;
-      for (const std::uint32_t next : successors[node]) {
-        if (dominator[next] == kNoIndex) continue;
-        best = best == kNoIndex ? next : intersect(best, next);
-      }
-      has_changed = has_changed || best != dominator[node];
-      dominator[node] = best;
+      const std::uint32_t best =
+          successors[node].empty() ? exit : tree.common_ancestor(successors[node]);
+      has_changed = has_changed || best != tree.parent[node];
+      tree.parent[node] = best;
     }
   }
-  dominator.pop_back();
-  return dominator;
+  tree.parent.pop_back();
+  return std::move(tree.parent);
 }
 
 void insert_joins(Code& code) {

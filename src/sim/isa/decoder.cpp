@@ -18,6 +18,7 @@
 #include "sim/isa/ast.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/control_flow.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/instruction_decoder.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/scope.hpp"
@@ -28,7 +29,7 @@ namespace {
 /// Inlining is exponential in hostile modules; these bounds are far above what compilers emit.
 constexpr std::size_t kCallDepthMax = 32;
 constexpr std::size_t kInstructionsMax = 1U << 20;
-constexpr std::uint64_t kLocalBytesMax = 512 * 1024;
+constexpr std::uint64_t kLocalBytesMax = 512ULL * 1024;
 /// More than any launch may have, small enough that offsets never overflow.
 constexpr std::uint64_t kSharedBytesMax = 1U << 30;
 

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,9 +14,11 @@
 #include "cpverify/error.hpp"
 #include "sim/isa/ast.hpp"
 #include "sim/isa/code.hpp"
+#include "sim/isa/conversion.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/operand_spec.hpp"
+#include "sim/isa/register_file.hpp"
 #include "sim/isa/scope.hpp"
 #include "sim/isa/special_register.hpp"
 #include "sim/isa/syntax.hpp"
@@ -25,39 +26,6 @@
 
 namespace cpverify::sim {
 namespace {
-
-Type unsigned_of(RowWidth width) {
-  switch (width) {
-    case 1:
-      return Type::u8;
-    case 2:
-      return Type::u16;
-    case 4:
-      return Type::u32;
-    default:
-      return Type::u64;
-  }
-}
-
-Type signed_of(RowWidth width) {
-  switch (width) {
-    case 1:
-      return Type::s8;
-    case 2:
-      return Type::s16;
-    case 4:
-      return Type::s32;
-    default:
-      return Type::s64;
-  }
-}
-
-Form conversion(Type to, Type from) {
-  Form form{Op::cvt_int, {}};
-  form.modifiers.type = to;
-  form.modifiers.atype = from;
-  return form;
-}
 
 /// mov with a vector operand packs or unpacks. Source: PTX ISA, mov, "pack" and "unpack".
 std::optional<Op> packing_op(const InstructionAst& ast, Type type) {
@@ -359,107 +327,6 @@ std::uint32_t InstructionDecoder::variable_row(const Variable& variable, const O
       break;
   }
   return code_->registers.constant(variable.offset, width);
-}
-
-void InstructionDecoder::decode_address(Pending& pending, const Operand& operand) {
-  if (operand.kind != Operand::Kind::address)
-    fail(operand.where, "expected an address in brackets");
-  const bool is_second = std::exchange(pending.has_address, true);
-  Space space = pending.form.modifiers.space;
-  // cp.async reads global memory through its second address; the first is in shared memory.
-  if (is_second) space = Space::global;
-  if (space == Space::constant) space = Space::global;
-
-  Register base{0, 8};
-  const std::optional<Register> place = pending.scopes->find_register(operand.name);
-  if (place) {
-    base = *place;
-    if (base.width < 4) {
-      fail(operand.where, fmt::format("register '{}' is too narrow for an address", operand.name));
-    }
-    if (space == Space::param) fail(operand.where, "parameters are addressed by name only");
-  } else if (operand.name.empty()) {
-    base.row = code_->registers.constant(0, 8);
-  } else {
-    const std::optional<Variable> variable = find_variable(*pending.scopes, operand.name);
-    if (!variable) fail(operand.where, fmt::format("'{}' is not declared here", operand.name));
-    const Variable::Place lies = variable->place;
-    if (space == Space::param) space = Space::local;
-    const bool is_match =
-        ((lies == Variable::Place::shared || lies == Variable::Place::dynamic_shared) &&
-         space == Space::shared) ||
-        (lies == Variable::Place::local && space == Space::local) ||
-        (lies == Variable::Place::global && (space == Space::global || space == Space::generic));
-    if (!is_match) {
-      fail(operand.where,
-           fmt::format("'{}' is not in the state space of '{}'", operand.name, pending.ast->name));
-    }
-    base.row = variable_row(*variable, operand, Type::u64);
-  }
-  if ((space == Space::global || space == Space::generic) && base.width != 8) {
-    fail(operand.where, "a global or generic address needs a 64-bit register");
-  }
-  pending.rows.push_back(base.row);
-  if (!is_second) {
-    pending.insn.space = space;
-    pending.insn.address_bytes = static_cast<std::uint8_t>(base.width);
-    pending.insn.offset = operand.offset;
-    return;
-  }
-  if (operand.offset < std::numeric_limits<std::int32_t>::min() ||
-      operand.offset > std::numeric_limits<std::int32_t>::max()) {
-    fail(operand.where, "offset does not fit 32 bits");
-  }
-  pending.insn.immediate = static_cast<std::int32_t>(operand.offset);
-}
-
-bool InstructionDecoder::is_parameter_load(const Pending& pending) const {
-  if (pending.form.modifiers.space != Space::param || pending.ast->operands.size() != 2) {
-    return false;
-  }
-  const std::optional<Variable> variable =
-      find_variable(*pending.scopes, pending.ast->operands[1].name);
-  return variable && variable->place == Variable::Place::kernel_parameter;
-}
-
-/// ld.param of a kernel parameter: its value is a row of the register file, so the load is a mov.
-void InstructionDecoder::decode_parameter_load(Pending& pending) {
-  const Operand& target = pending.ast->operands[0];
-  const Operand& address = pending.ast->operands[1];
-  const Variable variable = *find_variable(*pending.scopes, address.name);
-  const Type type = pending.form.modifiers.type;
-  const std::uint32_t width = size_bytes(type);
-  const std::size_t count = pending.form.modifiers.vector;
-  std::vector<Operand> elements{target};
-  if (target.kind == Operand::Kind::vector) elements = target.elements;
-  if (elements.size() != count) fail(target.where, fmt::format("expected {} registers", count));
-
-  std::uint64_t end = 0;
-  for (const ParameterInfo& parameter : code_->info.parameters) {
-    if (parameter.offset_bytes == variable.offset) {
-      end = parameter.offset_bytes + parameter.size_bytes;
-    }
-  }
-  const std::uint64_t first = variable.offset + static_cast<std::uint64_t>(address.offset);
-  if (address.offset < 0 || first + count * width > end || first > end || first % width != 0) {
-    fail(address.where, fmt::format("load outside of parameter '{}'", address.name));
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    Pending move{};
-    move.ast = pending.ast;
-    move.scopes = pending.scopes;
-    move.insn = pending.insn;
-    move.form = conversion(unsigned_of(width), unsigned_of(width));
-    decode_target(move, elements[i], type);
-    move.rows.push_back(
-        code_->registers.parameter(static_cast<std::uint32_t>(first + i * width), width));
-    if (i + 1 == count) {
-      pending = std::move(move);
-      return;
-    }
-    place_rows(move);
-    finish(move);
-  }
 }
 
 void InstructionDecoder::place_rows(Pending& pending) {

@@ -42,15 +42,15 @@ class InstructionDecoder {
  private:
   /// The instruction being decoded.
   struct Pending {
-    const InstructionAst* ast;
-    ScopeStack* scopes;
+    const InstructionAst* ast = nullptr;
+    ScopeStack* scopes = nullptr;
     Form form;
     Insn insn;
     std::vector<std::uint32_t> rows;  ///< Registers in table order.
     struct Widening {
-      std::uint32_t narrow_row;
+      std::uint32_t narrow_row = 0;
       Register wide;
-      Type type;
+      Type type = Type::none;
     };
     std::vector<Widening> widenings;  ///< To be done after the instruction.
     bool has_address = false;
@@ -63,6 +63,8 @@ class InstructionDecoder {
   void decode_target(Pending& pending, const Operand& operand, Type type);
   void decode_source(Pending& pending, const Operand& operand, Type type);
   void decode_address(Pending& pending, const Operand& operand);
+  [[nodiscard]] Register named_address(const Pending& pending, const Operand& operand,
+                                       Space& space);
   void decode_pair(Pending& pending, const OperandSpec& spec, const Operand& operand);
   void decode_label(Pending& pending, const Operand& operand);
   void decode_parameter_load(Pending& pending);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,7 @@ class Parser {
 
  private:
   void parse_top_level();
+  void parse_linked(const Token& token);
   void parse_function(bool is_entry);
   void parse_function_attributes(FunctionAst& function);
   void parse_body(FunctionAst& function);
@@ -99,21 +101,24 @@ void Parser::parse_top_level() {
     }
   } else if (token.text == ".entry" || token.text == ".func") {
     parse_function(token.text == ".entry");
-  } else if (token.text == ".visible" || token.text == ".weak" || token.text == ".extern") {
-    // Of an .extern function or variable only the use can be wrong; .shared needs to know.
-    const Token next = lexer_.peek();
-    if (next.text == ".entry" || next.text == ".func") return;
-    parse_variables(lexer_, lexer_.expect_word("a directive"), token.text == ".extern",
-                    [this](VariableDeclaration variable) {
-                      module_->variables.push_back(std::move(variable));
-                    });
-  } else if (is_variable_space(token.text)) {
-    parse_variables(lexer_, token, false, [this](VariableDeclaration variable) {
-      module_->variables.push_back(std::move(variable));
-    });
   } else {
+    parse_linked(token);
+  }
+}
+
+/// A variable, or the linkage directive of a variable or function.
+void Parser::parse_linked(const Token& token) {
+  const bool is_linkage =
+      token.text == ".visible" || token.text == ".weak" || token.text == ".extern";
+  if (!is_linkage && !is_variable_space(token.text)) {
     lexer_.fail(token, fmt::format("directive '{}' is not supported", token.text));
   }
+  // The function that follows is parsed by itself: linkage changes nothing for one module.
+  if (lexer_.is_next(".entry") || lexer_.is_next(".func")) return;
+  const Token space = is_linkage ? lexer_.expect_word("a directive") : token;
+  parse_variables(lexer_, space, token.text == ".extern", [this](VariableDeclaration variable) {
+    module_->variables.push_back(std::move(variable));
+  });
 }
 
 std::array<std::uint32_t, 3> Parser::parse_extent() {

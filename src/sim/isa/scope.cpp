@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "sim/isa/ast.hpp"
+#include "sim/isa/register_file.hpp"
 #include "sim/isa/type.hpp"
 
 namespace cpverify::sim {
@@ -19,8 +20,9 @@ bool is_member(const RegisterDeclaration& range, std::string_view name) {
   const std::string_view digits = name.substr(range.name.size());
   if (digits.size() > 1 && digits.front() == '0') return false;
   std::uint32_t index = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, status] = std::from_chars(digits.data(), end, index);
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
+  const auto [stop, status] = std::from_chars(begin, end, index);
   return status == std::errc{} && stop == end && index < range.count;
 }
 

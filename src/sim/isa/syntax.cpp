@@ -1,7 +1,9 @@
 #include "sim/isa/syntax.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,49 +26,82 @@ struct Member {
   Value value;
 };
 
-constexpr Member<Space> kSpaces[] = {
-    {"global", Space::global}, {"shared", Space::shared},  {"shared::cta", Space::shared},
-    {"local", Space::local},   {"const", Space::constant}, {"param", Space::param},
-};
-constexpr Member<Compare> kCompares[] = {
-    {"eq", Compare::eq}, {"ne", Compare::ne}, {"lt", Compare::lt}, {"le", Compare::le},
-    {"gt", Compare::gt}, {"ge", Compare::ge}, {"lo", Compare::lo}, {"ls", Compare::ls},
-    {"hi", Compare::hi}, {"hs", Compare::hs},
-};
-constexpr Member<Compare> kFloatCompares[] = {
-    {"eq", Compare::eq},   {"ne", Compare::ne},   {"lt", Compare::lt},   {"le", Compare::le},
-    {"gt", Compare::gt},   {"ge", Compare::ge},   {"equ", Compare::equ}, {"neu", Compare::neu},
-    {"ltu", Compare::ltu}, {"leu", Compare::leu}, {"gtu", Compare::gtu}, {"geu", Compare::geu},
-    {"num", Compare::num}, {"nan", Compare::nan},
-};
-constexpr Member<BoolOp> kBoolOps[] = {
-    {"and", BoolOp::and_op}, {"or", BoolOp::or_op}, {"xor", BoolOp::xor_op}};
-constexpr Member<Rounding> kIntegerRoundings[] = {{"rni", Rounding::to_nearest},
-                                                  {"rzi", Rounding::to_zero},
-                                                  {"rmi", Rounding::down},
-                                                  {"rpi", Rounding::up}};
-constexpr Member<Shuffle> kShuffles[] = {
-    {"up", Shuffle::up}, {"down", Shuffle::down}, {"bfly", Shuffle::bfly}, {"idx", Shuffle::idx}};
-constexpr Member<Vote> kVotes[] = {{"all", Vote::all}, {"any", Vote::any}, {"uni", Vote::uni}};
-constexpr Member<Reduce> kAtomicOps[] = {
-    {"add", Reduce::add},    {"min", Reduce::min},  {"max", Reduce::max},
-    {"and", Reduce::and_op}, {"or", Reduce::or_op}, {"xor", Reduce::xor_op},
-    {"inc", Reduce::inc},    {"dec", Reduce::dec},  {"exch", Reduce::exch},
-};
-constexpr Member<CacheOp> kCacheOps[] = {
-    {"ca", CacheOp::ca},    {"cg", CacheOp::cg},    {"cs", CacheOp::other}, {"lu", CacheOp::other},
-    {"cv", CacheOp::other}, {"wb", CacheOp::other}, {"wt", CacheOp::other},
-};
-constexpr Member<std::uint8_t> kVectors[] = {{"v2", 2}, {"v4", 4}};
-constexpr Member<bool> kDirections[] = {{"l", true}, {"r", false}};
-constexpr Member<bool> kShiftModes[] = {{"wrap", true}, {"clamp", false}};
+constexpr auto kSpaces = std::to_array<Member<Space>>({
+    {"global", Space::global},
+    {"shared", Space::shared},
+    {"shared::cta", Space::shared},
+    {"local", Space::local},
+    {"const", Space::constant},
+    {"param", Space::param},
+});
+constexpr auto kCompares = std::to_array<Member<Compare>>({
+    {"eq", Compare::eq},
+    {"ne", Compare::ne},
+    {"lt", Compare::lt},
+    {"le", Compare::le},
+    {"gt", Compare::gt},
+    {"ge", Compare::ge},
+    {"lo", Compare::lo},
+    {"ls", Compare::ls},
+    {"hi", Compare::hi},
+    {"hs", Compare::hs},
+});
+constexpr auto kFloatCompares = std::to_array<Member<Compare>>({
+    {"eq", Compare::eq},
+    {"ne", Compare::ne},
+    {"lt", Compare::lt},
+    {"le", Compare::le},
+    {"gt", Compare::gt},
+    {"ge", Compare::ge},
+    {"equ", Compare::equ},
+    {"neu", Compare::neu},
+    {"ltu", Compare::ltu},
+    {"leu", Compare::leu},
+    {"gtu", Compare::gtu},
+    {"geu", Compare::geu},
+    {"num", Compare::num},
+    {"nan", Compare::nan},
+});
+constexpr auto kBoolOps = std::to_array<Member<BoolOp>>(
+    {{"and", BoolOp::and_op}, {"or", BoolOp::or_op}, {"xor", BoolOp::xor_op}});
+constexpr auto kIntegerRoundings = std::to_array<Member<Rounding>>({{"rni", Rounding::to_nearest},
+                                                                    {"rzi", Rounding::to_zero},
+                                                                    {"rmi", Rounding::down},
+                                                                    {"rpi", Rounding::up}});
+constexpr auto kShuffles = std::to_array<Member<Shuffle>>(
+    {{"up", Shuffle::up}, {"down", Shuffle::down}, {"bfly", Shuffle::bfly}, {"idx", Shuffle::idx}});
+constexpr auto kVotes =
+    std::to_array<Member<Vote>>({{"all", Vote::all}, {"any", Vote::any}, {"uni", Vote::uni}});
+constexpr auto kAtomicOps = std::to_array<Member<Reduce>>({
+    {"add", Reduce::add},
+    {"min", Reduce::min},
+    {"max", Reduce::max},
+    {"and", Reduce::and_op},
+    {"or", Reduce::or_op},
+    {"xor", Reduce::xor_op},
+    {"inc", Reduce::inc},
+    {"dec", Reduce::dec},
+    {"exch", Reduce::exch},
+});
+constexpr auto kCacheOps = std::to_array<Member<CacheOp>>({
+    {"ca", CacheOp::ca},
+    {"cg", CacheOp::cg},
+    {"cs", CacheOp::other},
+    {"lu", CacheOp::other},
+    {"cv", CacheOp::other},
+    {"wb", CacheOp::other},
+    {"wt", CacheOp::other},
+});
+constexpr auto kVectors = std::to_array<Member<std::uint8_t>>({{"v2", 2}, {"v4", 4}});
+constexpr auto kDirections = std::to_array<Member<bool>>({{"l", true}, {"r", false}});
+constexpr auto kShiftModes = std::to_array<Member<bool>>({{"wrap", true}, {"clamp", false}});
 /// Suffixes that change nothing in a machine which executes one access after the other, unrounded.
-constexpr std::string_view kSemantics[] = {"weak",    "volatile", "relaxed", "acquire",
-                                           "release", "acq_rel",  "sc"};
-constexpr std::string_view kScopes[] = {"cta", "gpu", "sys"};
-constexpr std::string_view kLevels[] = {"cta", "gl", "sys", "L1", "L2"};
-constexpr std::string_view kDivisions[] = {"rn", "full", "approx"};
-constexpr std::string_view kReciprocals[] = {"rn", "approx"};
+constexpr auto kSemantics = std::to_array<std::string_view>(
+    {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc"});
+constexpr auto kScopes = std::to_array<std::string_view>({"cta", "gpu", "sys"});
+constexpr auto kLevels = std::to_array<std::string_view>({"cta", "gl", "sys", "L1", "L2"});
+constexpr auto kDivisions = std::to_array<std::string_view>({"rn", "full", "approx"});
+constexpr auto kReciprocals = std::to_array<std::string_view>({"rn", "approx"});
 
 template <class Members, class Value>
 bool set_from(const Members& members, std::string_view word, Value& target) {

@@ -145,15 +145,27 @@ Diagnosis diagnose_global(const LaunchState& launch, std::uint64_t address,
   return diagnosis;
 }
 
+/// One call of begin_access: its arguments, the state space and the addresses in it.
+struct Lookup {
+  Warp* warp = nullptr;
+  const Insn* insn = nullptr;
+  AccessShape shape;
+  Space space = Space::global;
+  const Addresses* addresses = nullptr;
+
+  [[nodiscard]] LaunchState& launch() const { return *warp->cta->launch; }
+  [[nodiscard]] std::uint64_t address(std::size_t lane) const { return (*addresses)[lane]; }
+};
+
 /// Reports the lanes that are bad for the reason of the first bad one.
-void report_bad(Warp& warp, const Insn* insn, std::uint32_t lanes, Space space,
-                const Addresses& addresses, const AccessShape& shape) {
-  const LaunchState& launch = *warp.cta->launch;
-  const std::uint64_t size =
-      space == Space::shared ? warp.cta->shared.size() : launch.code->info.local_bytes;
+void report_bad(const Lookup& lookup, std::uint32_t lanes) {
+  const LaunchState& launch = lookup.launch();
+  const AccessShape& shape = lookup.shape;
+  const std::uint64_t size = lookup.space == Space::shared ? lookup.warp->cta->shared.size()
+                                                           : launch.code->info.local_bytes;
   const auto diagnose = [&](std::uint32_t lane) {
-    return space == Space::global ? diagnose_global(launch, addresses[lane], shape)
-                                  : diagnose_range(addresses[lane], size, shape);
+    return lookup.space == Space::global ? diagnose_global(launch, lookup.address(lane), shape)
+                                         : diagnose_range(lookup.address(lane), size, shape);
   };
   Diagnosis first;
   ViolationEvent event;
@@ -166,7 +178,7 @@ void report_bad(Warp& warp, const Insn* insn, std::uint32_t lanes, Space space,
   }
   if (event.lanes == 0) return;
   event.kind = first.kind;
-  event.space = memory_space(space);
+  event.space = memory_space(lookup.space);
   event.size_bytes = shape.size_bytes;
   event.address = first.address;
   event.detail = first.detail;
@@ -174,14 +186,16 @@ void report_bad(Warp& warp, const Insn* insn, std::uint32_t lanes, Space space,
     event.allocation = first.allocation->base;
     event.allocation_bytes = first.allocation->size_bytes;
   }
-  report(warp, insn, event);
+  report(*lookup.warp, lookup.insn, event);
 }
 
 /// Finds the allocation of the first lane; keeps the lanes that lie in it.
-bool resolve_global(Warp& warp, const Insn* insn, const Addresses& addresses,
-                    const AccessShape& shape, Access& access) {
-  LaunchState& launch = *warp.cta->launch;
-  Allocation*& cached = launch.last_allocation[static_cast<std::size_t>(insn - warp.code)];
+bool resolve_global(const Lookup& lookup, Access& access) {
+  const Addresses& addresses = *lookup.addresses;
+  const AccessShape& shape = lookup.shape;
+  LaunchState& launch = lookup.launch();
+  Allocation*& cached =
+      launch.last_allocation[static_cast<std::size_t>(lookup.insn - lookup.warp->code)];
   if (cached != nullptr &&
       to_offsets(addresses, cached->base, cached->size_bytes, shape.size_bytes, access)) {
     access.bytes = &cached->bytes;
@@ -194,7 +208,7 @@ bool resolve_global(Warp& warp, const Insn* insn, const Addresses& addresses,
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
     const Diagnosis diagnosis = diagnose_global(launch, addresses[lane], shape);
     if (diagnosis.is_bad) {
-      report_bad(warp, insn, lanes, Space::global, addresses, shape);
+      report_bad(lookup, lanes);
       return false;
     }
     if (allocation == nullptr) allocation = launch.memory->find(addresses[lane]);
@@ -210,22 +224,24 @@ bool resolve_global(Warp& warp, const Insn* insn, const Addresses& addresses,
   return to_offsets(kept, allocation->base, allocation->size_bytes, shape.size_bytes, access);
 }
 
-bool resolve_shared(Warp& warp, const Insn* insn, const Addresses& addresses,
-                    const AccessShape& shape, Access& access) {
-  CheckedBytes& shared = warp.cta->shared;
+bool resolve_shared(const Lookup& lookup, Access& access) {
+  const Addresses& addresses = *lookup.addresses;
+  const AccessShape& shape = lookup.shape;
+  CheckedBytes& shared = lookup.warp->cta->shared;
   access.bytes = &shared;
   if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access)) return true;
-  report_bad(warp, insn, access.lanes, Space::shared, addresses, shape);
+  report_bad(lookup, access.lanes);
   return false;
 }
 
 /// Local memory holds the frames of the lanes one after the other.
-bool resolve_local(Warp& warp, const Insn* insn, const Addresses& addresses,
-                   const AccessShape& shape, Access& access) {
-  const std::uint64_t frame = warp.cta->launch->code->info.local_bytes;
-  access.bytes = &warp.local;
+bool resolve_local(const Lookup& lookup, Access& access) {
+  const Addresses& addresses = *lookup.addresses;
+  const AccessShape& shape = lookup.shape;
+  const std::uint64_t frame = lookup.launch().code->info.local_bytes;
+  access.bytes = &lookup.warp->local;
   if (!to_offsets(addresses, 0, frame, shape.size_bytes, access)) {
-    report_bad(warp, insn, access.lanes, Space::local, addresses, shape);
+    report_bad(lookup, access.lanes);
     return false;
   }
   access.is_dense = false;
@@ -264,24 +280,24 @@ std::uint32_t unwritten_lanes(const Access& access, std::uint32_t access_bytes) 
   return lanes & access.lanes;
 }
 
-void check_written(Warp& warp, const Insn* insn, Space space, const Addresses& addresses,
-                   const AccessShape& shape, const Access& access) {
+void check_written(const Lookup& lookup, const Access& access) {
+  const std::uint32_t size_bytes = lookup.shape.size_bytes;
   ViolationEvent event;
-  event.lanes = unwritten_lanes(access, shape.size_bytes);
+  event.lanes = unwritten_lanes(access, size_bytes);
   if (event.lanes == 0) return;
   const auto first = static_cast<std::size_t>(std::countr_zero(event.lanes));
   const std::uint64_t offset = access.offsets[first];
   event.kind = FaultKind::uninitialised_read;
-  event.space = memory_space(space);
-  event.size_bytes = shape.size_bytes;
+  event.space = memory_space(lookup.space);
+  event.size_bytes = size_bytes;
   event.address =
-      addresses[first] + access.bytes->first_unwritten(offset, shape.size_bytes) - offset;
-  if (space == Space::global) {
-    const Allocation* const allocation = warp.cta->launch->memory->find(event.address);
+      lookup.address(first) + access.bytes->first_unwritten(offset, size_bytes) - offset;
+  if (lookup.space == Space::global) {
+    const Allocation* const allocation = lookup.launch().memory->find(event.address);
     event.allocation = allocation->base;
     event.allocation_bytes = allocation->size_bytes;
   }
-  report(warp, insn, event);
+  report(*lookup.warp, lookup.insn, event);
 }
 
 void mark_written(Access& access, std::uint32_t access_bytes) {
@@ -295,57 +311,46 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   }
 }
 
-void notify(Warp& warp, const Insn* insn, Space space, const Addresses& addresses,
-            const AccessShape& shape, const Access& access) {
+void notify(const Lookup& lookup, const Access& access) {
   AccessEvent event;
-  event.kind = shape.kind;
-  event.space = memory_space(space);
+  event.kind = lookup.shape.kind;
+  event.space = memory_space(lookup.space);
   event.lanes = access.lanes;
-  event.size_bytes = shape.size_bytes;
-  event.addresses = addresses;
-  const ExecutionPoint point = execution_point(warp, insn);
-  for (Observer* const observer : warp.cta->launch->access_observers) {
+  event.size_bytes = lookup.shape.size_bytes;
+  event.addresses = *lookup.addresses;
+  const ExecutionPoint point = execution_point(*lookup.warp, lookup.insn);
+  for (Observer* const observer : lookup.launch().access_observers) {
     observer->on_access(point, event);
   }
 }
 
 }  // namespace
 
-bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AddressOperand& address,
-                  const AccessShape& shape, Access& access) {
-  alignas(64) Addresses addresses;
-  load_addresses(warp, address, lanes, addresses);
-  Window window{address.space, 0};
+bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
+                  Access& access) {
+  alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
+  load_addresses(warp, request.address, lanes, addresses);
+  Lookup lookup{&warp, insn, request.shape, request.address.space, &addresses};
   access.lanes = lanes;
-  if (address.space == Space::generic) {
-    window = find_window(addresses[static_cast<std::size_t>(std::countr_zero(lanes))]);
+  if (request.address.space == Space::generic) {
+    const Window window = find_window(addresses[static_cast<std::size_t>(std::countr_zero(lanes))]);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       if (find_window(addresses[lane]).space != window.space) access.lanes &= ~(1U << lane);
     }
-    load_addresses(warp, address, access.lanes, addresses);
+    load_addresses(warp, request.address, access.lanes, addresses);
     for (std::uint64_t& value : addresses) value -= window.base;
+    lookup.space = window.space;
   }
-  bool is_good = false;
-  switch (window.space) {
-    case Space::shared:
-      is_good = resolve_shared(warp, insn, addresses, shape, access);
-      break;
-    case Space::local:
-      is_good = resolve_local(warp, insn, addresses, shape, access);
-      break;
-    default:
-      is_good = resolve_global(warp, insn, addresses, shape, access);
-  }
+  const bool is_good = lookup.space == Space::shared  ? resolve_shared(lookup, access)
+                       : lookup.space == Space::local ? resolve_local(lookup, access)
+                                                      : resolve_global(lookup, access);
   if (!is_good) return false;
-  if (!warp.cta->launch->access_observers.empty()) {
-    notify(warp, insn, window.space, addresses, shape, access);
-  }
+  if (!lookup.launch().access_observers.empty()) notify(lookup, access);
   if (access.bytes->is_all_written()) return true;
-  if (shape.kind == AccessKind::read || shape.kind == AccessKind::atomic) {
-    check_written(warp, insn, window.space, addresses, shape, access);
-  }
-  if (shape.kind == AccessKind::write || shape.kind == AccessKind::atomic) {
-    mark_written(access, shape.size_bytes);
+  const AccessKind kind = request.shape.kind;
+  if (kind == AccessKind::read || kind == AccessKind::atomic) check_written(lookup, access);
+  if (kind == AccessKind::write || kind == AccessKind::atomic) {
+    mark_written(access, request.shape.size_bytes);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "cpverify/observer.hpp"
@@ -25,6 +26,11 @@ struct AccessShape {
   std::uint32_t size_bytes = 4;
 };
 
+struct AccessRequest {
+  AddressOperand address;
+  AccessShape shape;
+};
+
 /// Lanes whose addresses lie in one memory object, checked: in bounds, aligned, not freed.
 struct Access {
   std::uint32_t lanes = 0;  ///< Not empty.
@@ -32,7 +38,7 @@ struct Access {
   bool is_dense = false;    ///< Lane i is at offsets[0] + i * size_bytes, for all 32 lanes.
   bool is_uniform = false;  ///< All 32 lanes are at offsets[0].
   /// In `bytes`, of all 32 lanes: those that are not active repeat the first active one.
-  alignas(64) std::array<std::uint64_t, kLanes> offsets;
+  alignas(64) std::array<std::uint64_t, kLanes> offsets{};
 };
 
 /// The first part of `lanes` that lie in one memory object; call again for the rest (generic
@@ -40,8 +46,7 @@ struct Access {
 /// goes on; a write marks its bytes written. Async reads and writes only check bounds. False when
 /// the access is bad: it has been reported and the launch is aborted.
 [[nodiscard]] bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes,
-                                const AddressOperand& address, const AccessShape& shape,
-                                Access& access);
+                                const AccessRequest& request, Access& access);
 
 [[nodiscard]] inline AddressOperand address_operand(const Insn* insn, std::size_t operand) {
   return {insn->r[operand], insn->address_bytes, insn->space, insn->offset};

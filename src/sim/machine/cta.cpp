@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -16,9 +17,10 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
-#include "sim/isa/opcode.hpp"
+#include "sim/isa/register_file.hpp"
 #include "sim/isa/special_register.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {

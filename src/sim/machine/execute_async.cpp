@@ -36,7 +36,7 @@ bool issue_reading(Warp& warp, const Insn* insn, std::uint32_t lanes, AsyncCopie
   const AddressOperand source{insn->r[1], 8, Space::global, insn->immediate};
   Access access;
   for (std::uint32_t left = lanes; left != 0; left &= ~access.lanes) {
-    if (!begin_access(warp, insn, left, source, {AccessKind::async_read, copy.size_bytes},
+    if (!begin_access(warp, insn, left, {source, {AccessKind::async_read, copy.size_bytes}},
                       access)) {
       return false;
     }
@@ -70,7 +70,7 @@ const Insn* issue(Warp& warp, const Insn* insn, std::uint32_t mask) {
   }
   Access target;
   const AddressOperand target_address{insn->r[0], insn->address_bytes, Space::shared, insn->offset};
-  if (!begin_access(warp, insn, mask, target_address, {AccessKind::async_write, copy.size_bytes},
+  if (!begin_access(warp, insn, mask, {target_address, {AccessKind::async_write, copy.size_bytes}},
                     target)) {
     return nullptr;
   }

@@ -48,7 +48,7 @@ bool for_each_access(Warp& warp, const Insn* insn, std::uint32_t mask,
                      const AddressOperand& address, Update update) {
   Access access;
   for (std::uint32_t left = mask; left != 0; left &= ~access.lanes) {
-    if (!begin_access(warp, insn, left, address, {AccessKind::atomic, sizeof(T)}, access)) {
+    if (!begin_access(warp, insn, left, {address, {AccessKind::atomic, sizeof(T)}}, access)) {
       return false;
     }
     for (std::uint32_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
@@ -65,15 +65,15 @@ bool for_each_access(Warp& warp, const Insn* insn, std::uint32_t mask,
 
 template <class T, Reduce op, bool has_target>
 const Insn* atomic(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  constexpr std::size_t address_operand_index = has_target ? 1 : 0;
-  const T* const values = warp.row<const T>(insn->r[address_operand_index + 1]);
+  constexpr std::size_t kAddress = has_target ? 1 : 0;
+  const T* const values = warp.row<const T>(insn->r[kAddress + 1]);
   T* const target = warp.row<T>(insn->r[0]);
-  const bool is_good = for_each_access<T>(
-      warp, insn, mask, address_operand(insn, address_operand_index), [&](std::size_t lane, T old) {
-        const T now = combine<T, op>(old, values[lane]);
-        if constexpr (has_target) target[lane] = old;
-        return now;
-      });
+  const bool is_good = for_each_access<T>(warp, insn, mask, address_operand(insn, kAddress),
+                                          [&](std::size_t lane, T old) {
+                                            const T now = combine<T, op>(old, values[lane]);
+                                            if constexpr (has_target) target[lane] = old;
+                                            return now;
+                                          });
   return is_good ? insn + 1 : nullptr;
 }
 

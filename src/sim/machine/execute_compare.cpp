@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <type_traits>
 
 #include "numerics/float32.hpp"
 #include "sim/isa/insn.hpp"

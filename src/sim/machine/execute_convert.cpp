@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -30,8 +29,8 @@ struct Saturate {
   static Target apply(Source a) {
     using Limits = std::numeric_limits<Target>;
     if constexpr (std::is_signed_v<Source>) {
-      const auto low = static_cast<std::int64_t>(Limits::min());
-      const auto value = static_cast<std::int64_t>(a);
+      const std::int64_t low{Limits::min()};
+      const std::int64_t value{a};
       if (value < low) return Limits::min();
       if (value < 0) return static_cast<Target>(a);
     }

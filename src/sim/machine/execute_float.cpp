@@ -1,5 +1,3 @@
-#include <cstdint>
-
 #include "numerics/approximations.hpp"
 #include "numerics/float32.hpp"
 #include "sim/isa/insn.hpp"

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -152,16 +153,16 @@ template <class T>
 struct ExtractBits {
   static T apply(T a, std::uint32_t position, std::uint32_t length) {
     using U = Unsigned<T>;
-    constexpr std::uint32_t msb = 8 * sizeof(T) - 1;
+    constexpr std::uint32_t kMsb = 8 * sizeof(T) - 1;
     const std::uint32_t pos = position & 0xffU;
     const std::uint32_t len = length & 0xffU;
     const auto bits = static_cast<U>(a);
-    const std::uint32_t last = std::min(pos + len - 1, msb);
+    const std::uint32_t last = std::min(pos + len - 1, kMsb);
     const bool is_negative = std::is_signed_v<T> && len != 0 && ((bits >> last) & 1U) != 0;
-    const U field = pos > msb ? U{0} : static_cast<U>(bits >> pos);
+    const U field = pos > kMsb ? U{0} : static_cast<U>(bits >> pos);
     // Bits from `kept` up come from the sign.
-    const std::uint32_t kept = std::min(len, pos > msb ? 0U : msb + 1 - pos);
-    const U mask = kept > msb ? static_cast<U>(~U{0}) : static_cast<U>((U{1} << kept) - 1);
+    const std::uint32_t kept = std::min(len, pos > kMsb ? 0U : kMsb + 1 - pos);
+    const U mask = kept > kMsb ? static_cast<U>(~U{0}) : static_cast<U>((U{1} << kept) - 1);
     return static_cast<T>((field & mask) | (is_negative ? static_cast<U>(~mask) : U{0}));
   }
 };
@@ -169,11 +170,11 @@ struct ExtractBits {
 template <class T>
 struct InsertBits {
   static T apply(T a, T b, std::uint32_t position, std::uint32_t length) {
-    constexpr std::uint32_t bits = 8 * sizeof(T);
+    constexpr std::uint32_t kBits = 8 * sizeof(T);
     const std::uint32_t pos = position & 0xffU;
-    const std::uint32_t len = std::min(length & 0xffU, bits);
-    if (pos >= bits || len == 0) return b;
-    const T field = len == bits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << len) - 1);
+    const std::uint32_t len = std::min(length & 0xffU, kBits);
+    if (pos >= kBits || len == 0) return b;
+    const T field = len == kBits ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << len) - 1);
     const T mask = static_cast<T>(field << pos);
     return static_cast<T>((b & static_cast<T>(~mask)) | (static_cast<T>(a << pos) & mask));
   }

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ constexpr std::uint32_t kRowBytes = 16;
 using Matrix = std::array<std::array<std::uint16_t, kMatrixRows>, kMatrixRows>;
 
 Matrix transposed(const Matrix& matrix) {
-  Matrix result;
+  Matrix result{};
   for (std::size_t row = 0; row < kMatrixRows; ++row) {
     for (std::size_t column = 0; column < kMatrixRows; ++column) {
       result[column][row] = matrix[row][column];
@@ -49,12 +50,13 @@ const Insn* load_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
     return nullptr;
   }
   // Only the lanes that address a row need a good address.
-  constexpr std::uint32_t rows = count == 4 ? kFullMask : (1U << (count * kMatrixRows % 32)) - 1;
+  constexpr std::uint32_t kAddressLanes =
+      count == 4 ? kFullMask : (1U << (count * kMatrixRows % 32)) - 1;
   AddressOperand address = address_operand(insn, count);
-  std::array<Matrix, count> matrices;
+  std::array<Matrix, count> matrices{};
   Access access;
-  for (std::uint32_t left = rows; left != 0; left &= ~access.lanes) {
-    if (!begin_access(warp, insn, left, address, {AccessKind::read, kRowBytes}, access)) {
+  for (std::uint32_t left = kAddressLanes; left != 0; left &= ~access.lanes) {
+    if (!begin_access(warp, insn, left, {address, {AccessKind::read, kRowBytes}}, access)) {
       return nullptr;
     }
     for (std::size_t lane = 0; lane < count * kMatrixRows; ++lane) {

@@ -49,20 +49,20 @@ struct LogicalNot {
 template <class T>
 struct ShiftLeft {
   static T apply(T a, std::uint32_t amount) {
-    constexpr std::uint32_t width = 8 * sizeof(T);
-    const T shifted = static_cast<T>(a << (amount & (width - 1)));
-    return amount < width ? shifted : T{0};
+    constexpr std::uint32_t kWidth = 8 * sizeof(T);
+    const T shifted = static_cast<T>(a << (amount & (kWidth - 1)));
+    return amount < kWidth ? shifted : T{0};
   }
 };
 template <class T>
 struct ShiftRight {
   static T apply(T a, std::uint32_t amount) {
-    constexpr std::uint32_t width = 8 * sizeof(T);
+    constexpr std::uint32_t kWidth = 8 * sizeof(T);
     if constexpr (std::is_signed_v<T>) {
-      return static_cast<T>(a >> std::min(amount, width - 1));
+      return static_cast<T>(a >> std::min(amount, kWidth - 1));
     } else {
-      const T shifted = static_cast<T>(a >> (amount & (width - 1)));
-      return amount < width ? shifted : T{0};
+      const T shifted = static_cast<T>(a >> (amount & (kWidth - 1)));
+      return amount < kWidth ? shifted : T{0};
     }
   }
 };

@@ -42,8 +42,8 @@ struct FromBf16 {
 struct FromF16 {
   static void widen(const std::uint32_t* __restrict words, float* __restrict even,
                     float* __restrict odd) {
-    alignas(64) std::array<std::uint16_t, kLanes> lower;
-    alignas(64) std::array<std::uint16_t, kLanes> upper;
+    alignas(64) std::array<std::uint16_t, kLanes> lower{};
+    alignas(64) std::array<std::uint16_t, kLanes> upper{};
     for (std::size_t i = 0; i < kLanes; ++i) {
       lower[i] = static_cast<std::uint16_t>(words[i]);
       upper[i] = static_cast<std::uint16_t>(words[i] >> 16);
@@ -65,11 +65,14 @@ struct FromF16 {
 /// Eight rows of C, one f32 vector per row. Its columns stand in the order 0 2 4 6 1 3 5 7, because
 /// a register of C holds the even columns of all rows and the next one the odd ones.
 struct Accumulator {
-  __m256 rows[kBlock];  // std::array would drop the vector type's attributes.
+  struct Row {
+    __m256 columns;  // A bare __m256 as a template argument would lose its attributes.
+  };
+  std::array<Row, kBlock> rows;
 
   void load(const float* even, const float* odd) {
     for (std::size_t row = 0; row < kBlock; ++row) {
-      rows[row] = _mm256_set_m128(_mm_load_ps(odd + 4 * row), _mm_load_ps(even + 4 * row));
+      rows[row].columns = _mm256_set_m128(_mm_load_ps(odd + 4 * row), _mm_load_ps(even + 4 * row));
     }
   }
   void store(float* even, float* odd) const {
@@ -77,8 +80,8 @@ struct Accumulator {
       // NaN results are canonical.
       const __m256 nan = _mm256_castsi256_ps(
           _mm256_set1_epi32(static_cast<std::int32_t>(numerics::kCanonicalNan32)));
-      const __m256 is_nan = _mm256_cmp_ps(rows[row], rows[row], _CMP_UNORD_Q);
-      const __m256 value = _mm256_blendv_ps(rows[row], nan, is_nan);
+      const __m256 is_nan = _mm256_cmp_ps(rows[row].columns, rows[row].columns, _CMP_UNORD_Q);
+      const __m256 value = _mm256_blendv_ps(rows[row].columns, nan, is_nan);
       _mm_store_ps(even + 4 * row, _mm256_castps256_ps128(value));
       _mm_store_ps(odd + 4 * row, _mm256_extractf128_ps(value, 1));
     }
@@ -87,7 +90,8 @@ struct Accumulator {
   void add(const float* a, const float* b) {
     const __m256 factor = _mm256_load_ps(b);
     for (std::size_t row = 0; row < kBlock; ++row) {
-      rows[row] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + kPairs * row), factor, rows[row]);
+      rows[row].columns =
+          _mm256_fmadd_ps(_mm256_broadcast_ss(a + kPairs * row), factor, rows[row].columns);
     }
   }
 };
@@ -101,7 +105,7 @@ struct WideBlock {
 /// B's words stand column by column; the accumulator wants rows, in its own order of columns.
 template <class Convert>
 void load_b(const std::uint32_t* words, WideBlock& b) {
-  alignas(64) std::array<std::uint32_t, kLanes> by_row;
+  alignas(64) std::array<std::uint32_t, kLanes> by_row{};
   for (std::size_t pair = 0; pair < kPairs; ++pair) {
     for (std::size_t i = 0; i < kPairs; ++i) {
       by_row[kBlock * pair + i] = words[kPairs * (2 * i) + pair];
@@ -132,16 +136,16 @@ const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const std::uint32_t* const b_rows = a_rows + 2 * k_blocks;
   const std::uint32_t* const c_rows = b_rows + k_blocks;
 
-  std::array<WideBlock, k_blocks> b;
+  std::array<WideBlock, k_blocks> b{};
   for (std::size_t block = 0; block < k_blocks; ++block) {
     load_b<Convert>(warp.row<const std::uint32_t>(b_rows[block]), b[block]);
   }
-  std::array<Accumulator, 2> halves;  // Rows 0-7 and 8-15.
+  std::array<Accumulator, 2> halves{};  // Rows 0-7 and 8-15.
   for (std::size_t half = 0; half < 2; ++half) {
-    Accumulator sum;
+    Accumulator sum{};
     sum.load(warp.row<const float>(c_rows[2 * half]), warp.row<const float>(c_rows[2 * half + 1]));
     for (std::size_t block = 0; block < k_blocks; ++block) {
-      WideBlock a;
+      WideBlock a{};
       Convert::widen(warp.row<const std::uint32_t>(a_rows[2 * block + half]), a.even.data(),
                      a.odd.data());
       for (std::size_t pair = 0; pair < kPairs; ++pair) {

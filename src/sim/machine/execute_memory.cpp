@@ -1,4 +1,5 @@
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,13 +31,13 @@ void gather(const Access& access, Columns<T, count>& values) {
     return;
   }
   if (access.is_uniform) {
-    std::array<T, count> element;
+    std::array<T, count> element{};
     std::memcpy(element.data(), data + access.offsets[0], sizeof element);
     for (std::size_t i = 0; i < count; ++i) values[i].fill(element[i]);
     return;
   }
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    std::array<T, count> element;
+    std::array<T, count> element{};
     std::memcpy(element.data(), data + access.offsets[lane], sizeof element);
     for (std::size_t i = 0; i < count; ++i) values[i][lane] = element[i];
   }
@@ -54,7 +55,7 @@ const Insn* load(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const AddressOperand address = address_operand(insn, count);
   alignas(64) Columns<T, count> values;
   Access access;
-  if (!begin_access(warp, insn, mask, address, {AccessKind::read, sizeof(T) * count}, access)) {
+  if (!begin_access(warp, insn, mask, {address, {AccessKind::read, sizeof(T) * count}}, access)) {
     return nullptr;
   }
   gather<T, count>(access, values);
@@ -67,7 +68,7 @@ const Insn* load(Warp& warp, const Insn* insn, std::uint32_t mask) {
   // Lanes in other memory objects follow. The address row may be a target: nothing is written
   // before all values are there.
   for (std::uint32_t left = mask & ~access.lanes; left != 0; left &= ~access.lanes) {
-    if (!begin_access(warp, insn, left, address, {AccessKind::read, sizeof(T) * count}, access)) {
+    if (!begin_access(warp, insn, left, {address, {AccessKind::read, sizeof(T) * count}}, access)) {
       return nullptr;
     }
     alignas(64) Columns<T, count> part;
@@ -92,7 +93,7 @@ void scatter(const Warp& warp, const Insn* insn, const Access& access) {
   }
   for (std::uint32_t left = access.lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
-    std::array<T, count> element;
+    std::array<T, count> element{};
     for (std::size_t i = 0; i < count; ++i) element[i] = warp.row<const T>(insn->r[1 + i])[lane];
     std::memcpy(data + access.offsets[lane], element.data(), sizeof element);
   }
@@ -103,7 +104,8 @@ const Insn* store(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const AddressOperand address = address_operand(insn, 0);
   Access access;
   for (std::uint32_t left = mask; left != 0; left &= ~access.lanes) {
-    if (!begin_access(warp, insn, left, address, {AccessKind::write, sizeof(T) * count}, access)) {
+    if (!begin_access(warp, insn, left, {address, {AccessKind::write, sizeof(T) * count}},
+                      access)) {
       return nullptr;
     }
     scatter<T, count>(warp, insn, access);

@@ -42,9 +42,9 @@ struct Pack {
 template <class Whole, class Part, std::size_t count>
 const Insn* unpack(Warp& warp, const Insn* insn, std::uint32_t mask) {
   // The source may be among the targets only when widths are equal, which they never are.
-  const Whole* const source = warp.row<const Whole>(insn->r[count]);
+  const auto* const source = warp.row<const Whole>(insn->r[count]);
   for (std::size_t part = 0; part < count; ++part) {
-    Part* const target = warp.row<Part>(insn->r[part]);
+    auto* const target = warp.row<Part>(insn->r[part]);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       const auto value = static_cast<Part>(source[lane] >> (8 * sizeof(Part) * part));
       target[lane] = ((mask >> lane) & 1U) != 0 ? value : target[lane];

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -72,10 +73,10 @@ struct ShuffleSource {
 template <Shuffle mode>
 const Insn* shuffle(Warp& warp, const Insn* insn, std::uint32_t mask) {
   if (members(warp, insn, mask, insn->r[5]) == 0) return nullptr;
-  std::uint32_t* const target = warp.row<std::uint32_t>(insn->r[0]);
+  auto* const target = warp.row<std::uint32_t>(insn->r[0]);
   const auto* const b = warp.row<const std::uint32_t>(insn->r[3]);
   const auto* const c = warp.row<const std::uint32_t>(insn->r[4]);
-  alignas(64) std::array<std::uint32_t, kLanes> values;
+  alignas(64) std::array<std::uint32_t, kLanes> values{};
   std::memcpy(values.data(), warp.row<const std::uint32_t>(insn->r[2]), sizeof values);
   // What a lane that does not execute holds is undefined: all ones, as for unwritten memory.
   if (mask != kFullMask) {
@@ -83,7 +84,7 @@ const Insn* shuffle(Warp& warp, const Insn* insn, std::uint32_t mask) {
       values[lane] = ((mask >> lane) & 1U) != 0 ? values[lane] : kFullMask;
     }
   }
-  alignas(64) std::array<std::uint32_t, kLanes> sources;
+  alignas(64) std::array<std::uint32_t, kLanes> sources{};
   std::uint32_t in_range = 0;
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t source = ShuffleSource<mode>::lane(lane, b[lane] & 31U, c[lane]);
@@ -117,7 +118,7 @@ const Insn* vote(Warp& warp, const Insn* insn, std::uint32_t mask) {
 }
 
 void write_uniform(Warp& warp, std::uint32_t row, std::uint32_t value, std::uint32_t mask) {
-  std::uint32_t* const target = warp.row<std::uint32_t>(row);
+  auto* const target = warp.row<std::uint32_t>(row);
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
     target[lane] = ((mask >> lane) & 1U) != 0 ? value : target[lane];
   }
@@ -149,9 +150,9 @@ template <class T>
 const Insn* match_any(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const std::uint32_t lanes = members(warp, insn, mask, insn->r[2]);
   if (lanes == 0) return nullptr;
-  std::array<T, kLanes> values;
+  std::array<T, kLanes> values{};
   std::memcpy(values.data(), warp.row<const T>(insn->r[1]), sizeof values);
-  std::uint32_t* const target = warp.row<std::uint32_t>(insn->r[0]);
+  auto* const target = warp.row<std::uint32_t>(insn->r[0]);
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
     target[lane] = equal_lanes(values.data(), lane, lanes);
@@ -192,7 +193,7 @@ template <class T, Reduce op>
 const Insn* reduce(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const std::uint32_t lanes = members(warp, insn, mask, insn->r[2]);
   if (lanes == 0) return nullptr;
-  const T* const values = warp.row<const T>(insn->r[1]);
+  const auto* const values = warp.row<const T>(insn->r[1]);
   T result = values[std::countr_zero(lanes)];
   for (std::uint32_t left = lanes & (lanes - 1); left != 0; left &= left - 1) {
     result = reduce_pair(op, result, values[std::countr_zero(left)]);

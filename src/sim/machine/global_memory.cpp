@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,8 +24,8 @@ std::uint64_t align_up(std::uint64_t value) {
   return (value + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Addresses cost nothing, so the gap is at least as long as the allocation before it: an index that
-/// runs away still lands behind the buffer it belongs to, and is reported as that buffer's.
+/// Addresses cost nothing, so the gap is at least as long as the allocation before it: an index
+/// that runs away still lands behind the buffer it belongs to, and is reported as that buffer's.
 std::uint64_t red_zone_bytes(std::uint64_t size_bytes) {
   return std::max(kRedZoneBytesMin, align_up(size_bytes));
 }

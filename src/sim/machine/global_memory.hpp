@@ -31,8 +31,9 @@ struct MemoryProblem {
   std::uint64_t count = 1;             ///< Uninitialised reads: how many bytes.
 };
 
-/// Global memory of all devices: one address space, a red zone of at least 1 MiB and the allocation's
-/// size behind each allocation, addresses never reused, fresh bytes 0xFF and unwritten.
+/// Global memory of all devices: one address space, a red zone of at least 1 MiB and the
+/// allocation's size behind each allocation, addresses never reused, fresh bytes 0xFF and
+/// unwritten.
 class GlobalMemory {
  public:
   /// Base address, a multiple of 256. `size_bytes` must not be 0.

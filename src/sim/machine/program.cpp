@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +12,12 @@
 
 #include "cpverify/error.hpp"
 #include "sim/isa/ast.hpp"
+#include "sim/isa/code.hpp"
 #include "sim/isa/decoder.hpp"
 #include "sim/isa/kernel_info.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/parser.hpp"
+#include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/handlers.hpp"
@@ -81,7 +82,7 @@ void link(Code& code, const std::string& file) {
 
 Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& memory,
                  std::uint32_t device)
-    : memory_{&memory}, device_{device} {
+    : variables_{memory}, device_{device} {
   const std::unique_ptr<const ModuleAst> module = parse_ptx(ptx, file);
   std::uint64_t total = 0;
   VariableAddresses addresses;
@@ -94,24 +95,12 @@ Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& me
     }
     placed.push_back(&variable);
   }
-  // Decoding may still refuse the module; only then may its variables take memory that we would
-  // have to give back. So addresses are taken first, and freed on the way out of an exception.
-  struct Undo {
-    GlobalMemory* memory;
-    std::vector<std::uint64_t>* variables;
-    bool is_armed = true;
-    ~Undo() {
-      if (!is_armed) return;
-      for (const std::uint64_t address : *variables) (void)memory->free(address);
-    }
-  } undo{memory_, &variables_};
   for (const VariableDeclaration* const variable : placed) {
-    variables_.push_back(memory.allocate(device, variable->size_bytes));
-    addresses[variable->name] = variables_.back();
+    addresses[variable->name] = variables_.add(device, variable->size_bytes);
   }
-  for (std::size_t i = 0; i < placed.size(); ++i) {
-    const std::vector<std::byte> bytes = initial_bytes(*module, *placed[i], addresses);
-    CPVERIFY_CHECK(!memory.write(variables_[i], bytes).has_value());
+  for (const VariableDeclaration* const variable : placed) {
+    const std::vector<std::byte> bytes = initial_bytes(*module, *variable, addresses);
+    CPVERIFY_CHECK(!memory.write(addresses[variable->name], bytes).has_value());
   }
   for (const FunctionAst& function : module->functions) {
     if (!function.is_entry || !function.has_body) continue;
@@ -121,12 +110,10 @@ Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& me
     link(kernel->code, file);
     kernels_.push_back(std::move(kernel));
   }
-  undo.is_armed = false;
 }
 
-Program::~Program() {
-  for (const std::uint64_t address : variables_) (void)memory_->free(address);
-}
+// Here, where Kernel is complete.
+Program::~Program() = default;
 
 const Kernel* Program::find(std::string_view name) const noexcept {
   for (const auto& kernel : kernels_) {

@@ -13,6 +13,28 @@ namespace cpverify::sim {
 
 struct Kernel;
 
+/// Allocations that live as long as this object.
+class DeviceVariables {
+ public:
+  explicit DeviceVariables(GlobalMemory& memory) : memory_{&memory} {}
+  ~DeviceVariables() {
+    for (const std::uint64_t address : addresses_) (void)memory_->free(address);
+  }
+  DeviceVariables(const DeviceVariables&) = delete;
+  DeviceVariables& operator=(const DeviceVariables&) = delete;
+  DeviceVariables(DeviceVariables&&) = delete;
+  DeviceVariables& operator=(DeviceVariables&&) = delete;
+
+  std::uint64_t add(std::uint32_t device, std::uint64_t size_bytes) {
+    addresses_.push_back(memory_->allocate(device, size_bytes));
+    return addresses_.back();
+  }
+
+ private:
+  GlobalMemory* memory_;
+  std::vector<std::uint64_t> addresses_;
+};
+
 /// A PTX module loaded on one device: its variables have addresses and its code is decoded.
 class Program {
  public:
@@ -35,9 +57,8 @@ class Program {
   }
 
  private:
-  GlobalMemory* memory_;
+  DeviceVariables variables_;
   std::uint32_t device_;
-  std::vector<std::uint64_t> variables_;
   std::vector<std::unique_ptr<Kernel>> kernels_;
 };
 

@@ -51,7 +51,7 @@ struct Warp {
     return static_cast<T*>(__builtin_assume_aligned(registers + offset, 64));
   }
   [[nodiscard]] std::uint32_t& predicate(std::uint32_t offset) const noexcept {
-    return *static_cast<std::uint32_t*>(static_cast<void*>(registers + offset));
+    return *reinterpret_cast<std::uint32_t*>(registers + offset);
   }
 };
 
