@@ -23,7 +23,7 @@
 
 /// Golden hashes: every form of every instruction runs on edge values and random ones, with all
 /// lanes and with some, and must leave the same bits with every compiler, build type and host.
-/// When a change of bits is meant, copy the file that the failure names over forms.txt.
+/// When a change of bits is meant, copy the file that the failure names over ours.
 namespace cpverify::sim {
 namespace {
 
@@ -37,12 +37,12 @@ struct Golden {
   std::string text;
 };
 
-std::string golden_path() {
-  return std::string{CPVERIFY_SOURCE_DIR} + "/tests/golden/ptx/forms.txt";
-}
+constexpr std::array<std::string_view, 3> kFiles{"arithmetic.txt", "conversion.txt", "memory.txt"};
+constexpr std::string_view kHeading =
+    "# hash of the registers and memory that the text leaves; see forms_test.cpp\n";
 
-std::vector<Golden> read_golden() {
-  std::ifstream file{golden_path()};
+std::vector<Golden> read_golden(std::string_view name) {
+  std::ifstream file{fmt::format("{}/tests/golden/ptx/{}", CPVERIFY_SOURCE_DIR, name)};
   std::vector<Golden> lines;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#')) continue;
@@ -155,33 +155,39 @@ std::string hash_of(const std::string& text) {
 }
 
 TEST(Forms, LeaveTheirGoldenBits) {
-  const std::vector<Golden> lines = read_golden();
-  ASSERT_GT(lines.size(), 300U);
-  std::string actual =
-      "# hash of the registers and memory that the text leaves; see forms_test.cpp\n";
-  std::size_t wrong = 0;
-  for (const Golden& line : lines) {
-    const std::string hash = hash_of(line.text);
-    actual += fmt::format("{} {}\n", hash, line.text);
-    if (hash == line.hash) continue;
-    if (++wrong <= 10) ADD_FAILURE() << line.text << ": " << hash << ", golden is " << line.hash;
+  for (const std::string_view name : kFiles) {
+    const std::vector<Golden> lines = read_golden(name);
+    ASSERT_GT(lines.size(), 100U) << name;
+    std::string actual{kHeading};
+    std::size_t wrong = 0;
+    for (const Golden& line : lines) {
+      const std::string hash = hash_of(line.text);
+      actual += fmt::format("{} {}\n", hash, line.text);
+      if (hash == line.hash) continue;
+      if (++wrong <= 10) ADD_FAILURE() << line.text << ": " << hash << ", golden is " << line.hash;
+    }
+    if (wrong == 0) continue;
+    const std::string path = fmt::format("{}/{}", CPVERIFY_BINARY_DIR, name);
+    std::ofstream{path} << actual;
+    ADD_FAILURE() << wrong << " of " << lines.size() << " hashes differ; all are in " << path;
   }
-  if (wrong == 0) return;
-  const std::string path = std::string{CPVERIFY_BINARY_DIR} + "/forms.txt";
-  std::ofstream{path} << actual;
-  ADD_FAILURE() << wrong << " of " << lines.size() << " hashes differ; actual ones are in " << path;
 }
 
 /// A new row of the table needs a line here.
 TEST(Forms, CoverEveryRowOfTheTable) {
   std::set<std::string_view> covered;
-  for (const Golden& line : read_golden()) {
+  std::vector<Golden> lines;
+  for (const std::string_view name : kFiles) {
+    const std::vector<Golden> more = read_golden(name);
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  for (const Golden& line : lines) {
     std::stringstream text{line.text};
     for (std::string word; text >> word;) {
       while (word.ends_with(';')) word.pop_back();
       if (word.find('.') == std::string::npos) continue;
       try {
-        covered.insert(info(match_syntax(word, {"forms.txt", 1, 1}).op).name);
+        covered.insert(info(match_syntax(word, {"golden", 1, 1}).op).name);
       } catch (const InputError&) {
         continue;  // An operand.
       }
