@@ -73,7 +73,7 @@ namespace cpverify::numerics {
   q = __builtin_fmaf(q, r, 0x1.ec72f4p-2F);
   q = __builtin_fmaf(q, r, -0x1.715472p-1F);
   const float log_mantissa = __builtin_fmaf(r, 0x1.715476p+0F, r * r * q);
-  const float exponent = static_cast<float>(e - (is_subnormal ? 24 : 0));
+  const auto exponent = static_cast<float>(e - (is_subnormal ? 24 : 0));
 
   std::uint32_t result = to_bits(exponent + log_mantissa);
   result = bits == kInfinityBits32 ? kInfinityBits32 : result;

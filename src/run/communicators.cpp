@@ -41,6 +41,7 @@ gpu::NcclComm Communicators::of(const Group& group, RankId rank) {
   auto found = by_members_.find(group.members);
   if (found == by_members_.end()) {
     std::vector<int> devices;
+    devices.reserve(group.members.size());
     for (const RankId member : group.members) devices.push_back(static_cast<int>(member.value()));
     std::vector<gpu::NcclComm> comms(devices.size());
     gpu::nccl_check(

@@ -15,6 +15,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
+#include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "gpu/check.hpp"
 #include "gpu/driver_api.hpp"

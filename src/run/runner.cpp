@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "cpverify/data.hpp"
-#include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/fault.hpp"
 #include "cpverify/finding.hpp"
@@ -70,7 +69,7 @@ class Runner {
   void drain(const Plan& plan);
   void collect_faults(const Plan& plan);
   bool capture_rank(const RankPlan& rank, RankCapture& capture, bool with_outputs);
-  Finding new_finding(const Plan& plan, const RankPlan& rank) const;
+  [[nodiscard]] Finding new_finding(const Plan& plan, const RankPlan& rank) const;
 
   const Problem& problem_;
   const std::vector<RequestData>& data_;
@@ -101,9 +100,9 @@ void Runner::fill_pools(const Plan& plan) {
     for (const Buffer& buffer : rank.buffers) {
       if (buffer.role != BufferRole::kv_pool) continue;
       device.ensure_pool(buffer);
-      const TensorKind tensor = buffer.name == "k_pool" ? TensorKind::k : TensorKind::v;
-      device.upload(device.pool(buffer.name), initial_pool_bytes(buffer, tensor, rank.heads_kv,
-                                                                 problem_, data_, is_poison()));
+      const PoolContent content{buffer.name == "k_pool" ? TensorKind::k : TensorKind::v,
+                                rank.heads_kv, is_poison()};
+      device.upload(device.pool(buffer.name), initial_pool_bytes(buffer, content, problem_, data_));
     }
     RankCapture initial;
     CPVERIFY_CHECK(capture_rank(rank, initial, false));

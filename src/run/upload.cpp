@@ -82,20 +82,21 @@ std::vector<std::byte> input_bytes(const Buffer& buffer, const Step& step,
   return bytes;
 }
 
-std::vector<std::byte> initial_pool_bytes(const Buffer& buffer, TensorKind tensor, HeadRange heads,
+std::vector<std::byte> initial_pool_bytes(const Buffer& buffer, const PoolContent& content,
                                           const Problem& problem,
-                                          const std::vector<RequestData>& data, bool is_poisoned) {
+                                          const std::vector<RequestData>& data) {
   const std::size_t element = size_bytes(buffer.dtype);
   const std::size_t total = static_cast<std::size_t>(buffer.size_elems()) * element;
-  std::vector<std::byte> bytes =
-      is_poisoned ? std::vector<std::byte>(total, std::byte{kNanByte}) : canary_bytes(total);
+  std::vector<std::byte> bytes = content.is_poisoned
+                                     ? std::vector<std::byte>(total, std::byte{kNanByte})
+                                     : canary_bytes(total);
   const auto head_bytes = static_cast<std::size_t>(buffer.shape.at(3)) * element;
-  const std::size_t row_bytes = heads.count * head_bytes;
+  const std::size_t row_bytes = content.heads.count * head_bytes;
   for (const CachedToken& token : problem.cached) {
     const std::size_t offset = static_cast<std::size_t>(token.slot) * row_bytes;
     CPVERIFY_CHECK(offset + row_bytes <= total);
-    copy_heads(bytes.data() + offset, tensor_rows(data.at(token.request.value()), tensor),
-               token.position, heads, head_bytes);
+    copy_heads(bytes.data() + offset, tensor_rows(data.at(token.request.value()), content.tensor),
+               token.position, content.heads, head_bytes);
   }
   return bytes;
 }

@@ -19,12 +19,18 @@ namespace cpverify::run {
                                                  const std::vector<RequestData>& data,
                                                  std::byte pad);
 
-/// A pool before step 0: every byte a canary (mode poison: NaN), then the cached tokens at their
-/// slots. `tensor` is k or v.
-[[nodiscard]] std::vector<std::byte> initial_pool_bytes(const Buffer& buffer, TensorKind tensor,
-                                                        HeadRange heads, const Problem& problem,
-                                                        const std::vector<RequestData>& data,
-                                                        bool is_poisoned);
+/// What a pool of one rank holds.
+struct PoolContent {
+  TensorKind tensor = TensorKind::k;  ///< k or v.
+  HeadRange heads;                    ///< KV heads of the rank.
+  bool is_poisoned = false;           ///< Unused slots hold NaN instead of canaries.
+};
+
+/// A pool before step 0: every byte a canary, or NaN, then the cached tokens at their slots.
+[[nodiscard]] std::vector<std::byte> initial_pool_bytes(const Buffer& buffer,
+                                                        const PoolContent& content,
+                                                        const Problem& problem,
+                                                        const std::vector<RequestData>& data);
 
 /// NaN in f32, f16 and bf16 alike.
 inline constexpr unsigned char kNanByte = 0xff;

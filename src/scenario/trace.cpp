@@ -176,8 +176,9 @@ std::int64_t limited(std::int64_t value, std::int64_t max, std::string_view what
 std::optional<Fraction> parse_fraction(std::string_view text) {
   const auto term = [](std::string_view digits) -> std::optional<std::int64_t> {
     std::int64_t value = 0;
-    const char* const last = digits.data() + digits.size();
-    const auto [end, error] = std::from_chars(digits.data(), last, value);
+    const char* const first = digits.data();
+    const char* const last = first + digits.size();
+    const auto [end, error] = std::from_chars(first, last, value);
     if (error != std::errc{} || end != last || value < 1 || value > kMaxFractionTerm) {
       return std::nullopt;
     }

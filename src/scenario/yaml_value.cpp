@@ -87,8 +87,8 @@ std::string unknown_word(std::string_view what, std::string_view word,
                      guess.empty() ? ";" : guess, fmt::join(known, ", "));
 }
 
-Value::Value(YAML::Node node, const SourceLocation& where, std::string name)
-    : node_{std::move(node)}, where_{locate(node_, where)}, name_{std::move(name)} {}
+Value::Value(const YAML::Node& node, const SourceLocation& where, std::string name)
+    : node_{node}, where_{locate(node_, where)}, name_{std::move(name)} {}
 
 bool Value::is_plain() const {
   return node_.IsScalar() && node_.Tag() == "?";

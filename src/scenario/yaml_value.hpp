@@ -37,7 +37,7 @@ struct Range {
 class Value {
  public:
   /// `where` gives the file, and the place to blame when the node itself is empty.
-  Value(YAML::Node node, const SourceLocation& where, std::string name);
+  Value(const YAML::Node& node, const SourceLocation& where, std::string name);
 
   [[nodiscard]] const SourceLocation& where() const noexcept { return where_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -1,5 +1,6 @@
 #include "cpverify/error.hpp"
 
+#include <stdexcept>
 #include <string>
 
 #include <fmt/format.h>

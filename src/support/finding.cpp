@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/scenario.hpp"
+
 namespace cpverify {
 
 std::map<std::string, std::string> Finding::fields() const {

@@ -35,7 +35,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     // Whoever stops typing early meant the word, however much of it is missing.
-    const bool is_start = word.size() >= 2 && candidate.compare(0, word.size(), word) == 0;
+    const bool is_start = word.size() >= 2 && candidate.starts_with(word);
     const std::size_t distance = is_start ? 1 : edit_distance(word, candidate);
     if (distance < best_distance && distance < candidate.size()) {
       best = candidate;

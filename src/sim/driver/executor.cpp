@@ -13,6 +13,8 @@
 
 #include "cpverify/fault.hpp"
 #include "gpu/driver_api.hpp"
+#include "sim/driver/streams.hpp"
+#include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/program.hpp"
 #include "support/check.hpp"

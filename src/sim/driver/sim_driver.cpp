@@ -1,6 +1,7 @@
 #include "sim/driver/sim_driver.hpp"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <utility>
 

@@ -97,6 +97,7 @@ CuResult SimulatedDriver::cuMemcpyDtoDAsync(CuDevicePtr target, CuDevicePtr sour
                       *queue->context, *queue);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the public signature.
 CuResult SimulatedDriver::cuMemcpyPeerAsync(CuDevicePtr target, CuContext target_context,
                                             CuDevicePtr source, CuContext source_context,
                                             std::size_t size_bytes, CuStream stream) {

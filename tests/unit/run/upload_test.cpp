@@ -89,7 +89,7 @@ TEST(InitialPoolBytes, HoldsCachedTokensAndCanariesElsewhere) {
   Buffer buffer{"v_pool", BufferRole::kv_pool, DType::f32, {2, 2, 3, 1}, {}, {}, {}};
   const std::vector<RequestData> data = numbered_data();
   const std::vector<float> pool =
-      floats(initial_pool_bytes(buffer, TensorKind::v, {0, 3}, problem, data, false));
+      floats(initial_pool_bytes(buffer, {TensorKind::v, {0, 3}, false}, problem, data));
   ASSERT_EQ(pool.size(), 12U);
   EXPECT_EQ(std::vector<float>(pool.begin() + 9, pool.end()), (std::vector<float>{230, 231, 232}));
   for (std::size_t i = 0; i < 9; ++i) {
@@ -102,7 +102,7 @@ TEST(InitialPoolBytes, HoldsCachedTokensAndCanariesElsewhere) {
 TEST(InitialPoolBytes, IsNanWhenPoisoned) {
   Buffer buffer{"k_pool", BufferRole::kv_pool, DType::bf16, {1, 2, 1, 1}, {}, {}, {}};
   const std::vector<std::byte> pool =
-      initial_pool_bytes(buffer, TensorKind::k, {0, 1}, Problem{}, numbered_data(), true);
+      initial_pool_bytes(buffer, {TensorKind::k, {0, 1}, true}, Problem{}, numbered_data());
   EXPECT_EQ(pool, std::vector<std::byte>(4, std::byte{0xff}));
 }
 
