@@ -251,6 +251,21 @@ std::vector<Violation> check_listed_sources(const std::vector<SourceFile>& tree)
   return violations;
 }
 
+std::vector<Violation> check_installed_headers(const std::vector<SourceFile>& tree) {
+  const auto list = std::find_if(tree.begin(), tree.end(), [](const SourceFile& file) {
+    return file.path == "cmake/cpverify_install.cmake";
+  });
+  std::vector<Violation> violations;
+  for (const SourceFile& file : tree) {
+    if (!file.path.starts_with("include/")) continue;
+    const bool is_installed = list != tree.end() && list->text.find(file.path) != std::string::npos;
+    if (!is_installed) {
+      violations.push_back({file.path, 1, "cmake/cpverify_install.cmake does not install it"});
+    }
+  }
+  return violations;
+}
+
 std::vector<Violation> check_layer_folders(const std::vector<SourceFile>& tree) {
   std::vector<Violation> violations;
   for (const SourceFile& file : tree) {
@@ -325,6 +340,7 @@ const std::vector<Rule>& all_rules() {
       {"leftovers", check_leftovers},
       {"absolute_paths", check_absolute_paths},
       {"listed_sources", check_listed_sources},
+      {"installed_headers", check_installed_headers},
       {"layer_folders", check_layer_folders},
       {"pragma_once", check_pragma_once},
       {"macros", check_macros},

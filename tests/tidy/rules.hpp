@@ -28,6 +28,8 @@ struct Rule {
 [[nodiscard]] std::vector<Violation> check_absolute_paths(const std::vector<SourceFile>& tree);
 /// Every source file is named in the nearest CMakeLists.txt above it.
 [[nodiscard]] std::vector<Violation> check_listed_sources(const std::vector<SourceFile>& tree);
+/// Every public header is installed.
+[[nodiscard]] std::vector<Violation> check_installed_headers(const std::vector<SourceFile>& tree);
 /// Every folder of src/ is a layer that the table of layers knows.
 [[nodiscard]] std::vector<Violation> check_layer_folders(const std::vector<SourceFile>& tree);
 /// Headers begin with #pragma once.

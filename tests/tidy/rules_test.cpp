@@ -212,6 +212,13 @@ TEST(ListedSources, KernelsGoByTheNameOfTheirModule) {
   EXPECT_FALSE(check_listed_sources({list, {"kernels/b.cu", ""}}).empty());
 }
 
+TEST(InstalledHeaders, MissingOnesAreFound) {
+  const SourceFile list{"cmake/cpverify_install.cmake", "FILES\n  include/cpverify/a.hpp)"};
+  EXPECT_TRUE(check_installed_headers({list, {"include/cpverify/a.hpp", ""}}).empty());
+  EXPECT_FALSE(check_installed_headers({list, {"include/cpverify/b.hpp", ""}}).empty());
+  EXPECT_FALSE(check_installed_headers({{"include/cpverify/a.hpp", ""}}).empty());
+}
+
 TEST(LayerFolders, NewOnesNeedAnEntry) {
   EXPECT_EQ(lines(check_layer_folders, "src/helpers/a.cpp", ""), kFirst);
   EXPECT_EQ(lines(check_layer_folders, "src/a.cpp", ""), kFirst);
