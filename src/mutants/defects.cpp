@@ -179,9 +179,9 @@ Defect find_defect(const InjectSpec& inject) {
     }
     names.emplace_back(defect.info.name);
   }
-  throw InputError{inject.where,
-                   fmt::format("unknown defect '{}'; known are {}{}", inject.defect,
-                               fmt::join(names, ", "), did_you_mean(inject.defect, names))};
+  const std::string guess = did_you_mean(inject.defect, names);
+  throw InputError{inject.where, fmt::format("unknown defect '{}'{} known are {}", inject.defect,
+                                             guess.empty() ? ";" : guess, fmt::join(names, ", "))};
 }
 
 /// Number of things that an index parameter chooses from, or 0 when it is no index of that kind.

@@ -20,8 +20,19 @@ bool is_scenario_file(const std::filesystem::path& path) {
 
 std::vector<std::filesystem::path> scenarios_below(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> found;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator{folder}) {
-    if (entry.is_regular_file() && is_scenario_file(entry.path())) found.push_back(entry.path());
+  // A folder or file that may not be looked at is passed over, like any other that is not ours.
+  std::error_code failed;
+  const auto options = std::filesystem::directory_options::skip_permission_denied;
+  auto entry = std::filesystem::recursive_directory_iterator{folder, options, failed};
+  while (!failed && entry != std::filesystem::recursive_directory_iterator{}) {
+    std::error_code unreadable;
+    const bool is_file = entry->is_regular_file(unreadable);
+    if (is_file && is_scenario_file(entry->path())) found.push_back(entry->path());
+    entry.increment(failed);
+  }
+  if (failed) {
+    throw EnvironmentError{
+        fmt::format("cannot search {}: {}", folder.generic_string(), failed.message())};
   }
   std::sort(found.begin(), found.end());
   if (found.empty()) {
