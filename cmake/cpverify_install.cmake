@@ -12,6 +12,7 @@ add_library(cpverify::cpverify ALIAS cpverify)
 target_compile_features(cpverify INTERFACE cxx_std_20)
 target_link_libraries(cpverify INTERFACE ${layers})
 target_sources(cpverify INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES
+  include/cpverify/coverage.hpp
   include/cpverify/data.hpp
   include/cpverify/dtype.hpp
   include/cpverify/error.hpp

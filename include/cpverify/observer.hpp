@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
 
 namespace cpverify {
@@ -65,6 +66,11 @@ class Observer {
                             const ViolationEvent& /*event*/) noexcept {}
   virtual void on_barrier(const ExecutionPoint& /*point*/, std::uint32_t /*barrier*/,
                           BarrierEvent /*event*/) noexcept {}
+
+  /// Asked at the beginning and the end of a launch; counting costs time.
+  [[nodiscard]] virtual bool wants_counts() const noexcept { return false; }
+  /// At the end of a launch, also of one that a fault ended: what it executed.
+  virtual void on_counts(const Coverage::Kernel& /*kernel*/, const Coverage::Counts& /*counts*/) {}
 };
 
 }  // namespace cpverify

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/verdict.hpp"
 
@@ -18,6 +19,8 @@ struct VerifyOptions {
   std::vector<StrategyKind> strategies;  ///< Empty: the scenario's.
   std::vector<DataMode> modes;           ///< Empty: the scenario's.
   std::string kernel_directory;          ///< Empty: where the build or install put the PTX.
+  /// What the kernels of all cells executed is added here; null: not counted. Lane sim only.
+  Coverage* coverage = nullptr;
 };
 
 /// Runs every cell of a scenario and judges it. Same scenario, options and build: same verdict,

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/nccl_api.hpp"
@@ -22,6 +23,9 @@ class Lane {
   /// A lane without checkers returns none and says so in has_checkers().
   [[nodiscard]] virtual std::vector<Fault> take_faults() = 0;
   [[nodiscard]] virtual bool has_checkers() const noexcept = 0;
+
+  /// What kernels executed since the last call. A lane that does not count returns nothing.
+  [[nodiscard]] virtual Coverage take_coverage() { return {}; }
 };
 
 /// libcuda and libnccl, found at run time. Throws EnvironmentError naming what is missing when

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/step.hpp"
 #include "cpverify/verdict.hpp"
@@ -29,5 +30,12 @@ struct ConsoleOptions {
 
 /// The same as aligned tables for a terminal.
 [[nodiscard]] std::string plans_text(const Problem& problem, const std::vector<Plan>& plans);
+
+/// A tracefile of lcov: per source file its kernels, lines and branches, and their sums. Counts are
+/// threads. Instructions without a line table are left out.
+[[nodiscard]] std::string lcov_text(const Coverage& coverage);
+
+/// A line for each kernel: what of its instructions, lines and branches was executed.
+[[nodiscard]] std::string coverage_text(const Coverage& coverage);
 
 }  // namespace cpverify::report

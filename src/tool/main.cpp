@@ -31,6 +31,7 @@ int parse_and_act(int argc, char** argv) {
   add_scenario_option(app, action);
   add_run_command(app, action);
   add_show_command(app, action);
+  add_kernel_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

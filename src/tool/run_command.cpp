@@ -18,6 +18,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "cpverify/coverage.hpp"
+#include "cpverify/error.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/verdict.hpp"
 #include "cpverify/verify.hpp"
@@ -36,6 +38,7 @@ struct RunFlags {
   VerifyOptions verify;
   std::uint64_t seed = 0;
   std::string json_path;
+  std::string coverage_path;
   unsigned jobs = 0;
   bool has_no_color = false;
   bool is_verbose = false;
@@ -60,16 +63,28 @@ class Progress {
   bool is_shown_;
 };
 
+struct RunResult {
+  std::vector<Verdict> verdicts;
+  Coverage coverage;  ///< Of all; empty when not asked for.
+};
+
 /// Scenarios in parallel, verdicts in the order of the files: order of finishing is not a result.
-std::vector<Verdict> verify_all(const std::vector<Scenario>& scenarios, const RunFlags& flags) {
-  std::vector<Verdict> verdicts(scenarios.size());
+RunResult verify_all(const std::vector<Scenario>& scenarios, const RunFlags& flags) {
+  RunResult result;
+  result.verdicts.resize(scenarios.size());
+  std::mutex coverage_mutex;
   std::vector<std::exception_ptr> errors(scenarios.size());
   std::atomic<std::size_t> next{0};
   Progress progress{scenarios.size()};
   const auto work = [&] {
     for (std::size_t i = next++; i < scenarios.size(); i = next++) {
       try {
-        verdicts[i] = verify(scenarios[i], flags.verify);
+        Coverage coverage;
+        VerifyOptions options = flags.verify;
+        if (!flags.coverage_path.empty()) options.coverage = &coverage;
+        result.verdicts[i] = verify(scenarios[i], options);
+        const std::lock_guard lock{coverage_mutex};
+        result.coverage.merge(coverage);
       } catch (const std::exception&) {
         errors[i] = std::current_exception();
       }
@@ -86,21 +101,30 @@ std::vector<Verdict> verify_all(const std::vector<Scenario>& scenarios, const Ru
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }
-  return verdicts;
+  return result;
 }
 
 int run(const RunFlags& flags) {
+  if (!flags.coverage_path.empty() && flags.verify.lane != LaneKind::sim) {
+    throw InputError{"--coverage: only the lane sim counts instructions"};
+  }
   if (!flags.json_path.empty()) check_writable(flags.json_path);
+  if (!flags.coverage_path.empty()) check_writable(flags.coverage_path);
   const std::vector<Scenario> scenarios = load_scenarios(find_scenarios(flags.paths));
-  const std::vector<Verdict> verdicts = verify_all(scenarios, flags);
+  const RunResult result = verify_all(scenarios, flags);
+  const std::vector<Verdict>& verdicts = result.verdicts;
   // With --json - the JSON is the result, and the only thing on stdout.
   if (flags.json_path != "-") {
     report::ConsoleOptions console;
     console.use_color = !flags.has_no_color && ::isatty(STDOUT_FILENO) == 1;
     console.is_verbose = flags.is_verbose;
     write_stdout(report::console_text(verdicts, console));
+    if (!flags.coverage_path.empty()) write_stdout(report::coverage_text(result.coverage));
   }
   if (!flags.json_path.empty()) write_output(flags.json_path, report::verdicts_json(verdicts));
+  if (!flags.coverage_path.empty()) {
+    write_output(flags.coverage_path, report::lcov_text(result.coverage));
+  }
   const bool has_passed = std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& verdict) {
     return verdict.outcome == Outcome::passed || verdict.outcome == Outcome::refused;
   });
@@ -151,6 +175,10 @@ void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
           "Replaces data.seed of every scenario")
       ->type_name("N");
   command.add_option("--json", flags->json_path, "Write the verdicts as JSON; - is stdout")
+      ->type_name("FILE");
+  command
+      .add_option("--coverage", flags->coverage_path,
+                  "Write what the kernels executed, for genhtml of lcov")
       ->type_name("FILE");
   command.add_option("--kernels", flags->verify.kernel_directory, "Folder that holds <module>.ptx")
       ->type_name("DIR");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives/local_nccl.hpp"
+#include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/lane.hpp"
@@ -24,6 +25,7 @@ class SimLane final : public gpu::Lane {
   [[nodiscard]] gpu::NcclApi& nccl() noexcept override { return *nccl_; }
   [[nodiscard]] std::vector<Fault> take_faults() override { return driver_->take_faults(); }
   [[nodiscard]] bool has_checkers() const noexcept override { return true; }
+  [[nodiscard]] Coverage take_coverage() override { return driver_->take_coverage(); }
 
  private:
   std::unique_ptr<sim::SimDriver> driver_;

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/data.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
@@ -108,6 +109,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   // A fresh lane for each run: a fault leaves a real context unusable, and nothing may leak over.
   sim::SimOptions sim_options;
   sim_options.device_count = devices;
+  sim_options.has_coverage = options_.coverage != nullptr;
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)
                                               : verify_detail::open_sim_lane(sim_options);
@@ -116,7 +118,9 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
                                      ? verify_detail::default_kernel_directory()
                                      : options_.kernel_directory;
   run_options.mode = mode;
-  return run::run_plans(problem_, data(mode), made, *lane, run_options);
+  run::RunCapture capture = run::run_plans(problem_, data(mode), made, *lane, run_options);
+  if (options_.coverage != nullptr) options_.coverage->merge(lane->take_coverage());
+  return capture;
 }
 
 const run::RunCapture* Verification::run_once(StrategyKind strategy, DataMode mode) {

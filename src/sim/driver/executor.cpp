@@ -74,7 +74,7 @@ void Executor::run(Context& /*context*/, FillWork& work) {
 
 void Executor::run(Context& context, LaunchWork& work) {
   work.request.parameters = work.parameters;
-  const LaunchResult result = launch(memory_, *work.kernel, work.request);
+  const LaunchResult result = launch(memory_, *work.kernel, work.request, observers_);
   for (const Fault& fault : result.faults) faults_.add(fault);
   if (result.status == LaunchStatus::completed) return;
   if (result.status == LaunchStatus::aborted) {

@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
 #include "gpu/driver_api.hpp"
 #include "sim/driver/fault_log.hpp"
 #include "sim/driver/streams.hpp"
@@ -14,7 +17,9 @@ namespace cpverify::sim {
 /// Does the work of streams on the machine, and keeps what its checkers see.
 class Executor {
  public:
-  Executor(GlobalMemory& memory, FaultLog& faults) : memory_{memory}, faults_{faults} {}
+  /// `observers` see every launch, and must outlive the executor.
+  Executor(GlobalMemory& memory, FaultLog& faults, std::vector<Observer*> observers)
+      : memory_{memory}, faults_{faults}, observers_{std::move(observers)} {}
 
   /// Work of a context with a sticky error is dropped. A fault of a kernel makes its error sticky.
   void execute(Context& context, Work& work);
@@ -39,6 +44,7 @@ class Executor {
 
   GlobalMemory& memory_;
   FaultLog& faults_;
+  std::vector<Observer*> observers_;
 };
 
 }  // namespace cpverify::sim

@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "cpverify/observer.hpp"
 #include "gpu/driver_api.hpp"
 #include "sim/driver/simulated_driver.hpp"
 #include "sim/driver/streams.hpp"
@@ -26,7 +28,9 @@ using gpu::CuStream;
 
 SimulatedDriver::SimulatedDriver(const SimOptions& options)
     : options_{options},
-      executor_{memory_, faults_},
+      executor_{
+          memory_, faults_,
+          options.has_coverage ? std::vector<Observer*>{&coverage_} : std::vector<Observer*>{}},
       streams_{[this](Context& context, Work& work) { executor_.execute(context, work); }} {
   CPVERIFY_CHECK(options.device_count >= 0);
   for (CuDevice device = 0; device < options.device_count; ++device) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "cpverify/coverage.hpp"
 #include "gpu/driver_api.hpp"
 
 namespace cpverify {
@@ -18,6 +19,7 @@ struct SimOptions {
   std::uint64_t instruction_budget =
       1ULL << 36;                         ///< Warp instructions of one launch, then Fault deadlock.
   std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
+  bool has_coverage = false;              ///< Count instructions: costs time.
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.
@@ -25,6 +27,8 @@ class SimDriver : public gpu::DriverApi {
  public:
   /// Faults since the last call, in schedule order, one per (kernel, instruction, kind, device).
   [[nodiscard]] virtual std::vector<Fault> take_faults() = 0;
+  /// What kernels executed since the last call; empty without SimOptions::has_coverage.
+  [[nodiscard]] virtual Coverage take_coverage() = 0;
 };
 
 [[nodiscard]] std::unique_ptr<SimDriver> make_sim_driver(const SimOptions& options);

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/handle_table.hpp"
+#include "sim/check/coverage_observer.hpp"
 #include "sim/driver/executor.hpp"
 #include "sim/driver/fault_log.hpp"
 #include "sim/driver/sim_driver.hpp"
@@ -44,6 +46,7 @@ class SimulatedDriver final : public SimDriver {
   explicit SimulatedDriver(const SimOptions& options);
 
   std::vector<Fault> take_faults() override { return faults_.take(); }
+  Coverage take_coverage() override { return coverage_.take(); }
 
   gpu::CuResult cuInit(unsigned flags) override;
   gpu::CuResult cuDeviceGetCount(int* count) override;
@@ -106,6 +109,7 @@ class SimulatedDriver final : public SimDriver {
   SimOptions options_;
   GlobalMemory memory_;  ///< Before what holds memory: modules.
   FaultLog faults_;
+  CoverageObserver coverage_;
   Executor executor_;
   gpu::HandleTable<gpu::CuContext, Context> contexts_;
   std::vector<gpu::CuContext> context_of_device_;

@@ -18,6 +18,7 @@
 #include "sim/isa/ast.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/control_flow.hpp"
+#include "sim/isa/decode_trace.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/instruction_decoder.hpp"
 #include "sim/isa/opcode.hpp"
@@ -29,6 +30,8 @@ namespace {
 /// Inlining is exponential in hostile modules; these bounds are far above what compilers emit.
 constexpr std::size_t kCallDepthMax = 32;
 constexpr std::size_t kInstructionsMax = 1U << 20;
+/// Also what emits no instruction takes time, such as a call of an empty function.
+constexpr std::size_t kStatementsMax = 1U << 22;
 constexpr std::uint64_t kLocalBytesMax = 512ULL * 1024;
 /// More than any launch may have, small enough that offsets never overflow.
 constexpr std::uint64_t kSharedBytesMax = 1U << 30;
@@ -39,8 +42,8 @@ std::uint64_t align_up(std::uint64_t value, std::uint64_t align) {
 
 class EntryDecoder {
  public:
-  EntryDecoder(const ModuleAst& module, const VariableAddresses& addresses)
-      : module_{&module}, addresses_{&addresses}, instructions_{module.file, code_} {
+  EntryDecoder(const ModuleAst& module, const VariableAddresses& addresses, DecodeTrace* trace)
+      : module_{&module}, addresses_{&addresses}, trace_{trace}, instructions_{module.file, code_} {
     for (const FunctionAst& function : module.functions) {
       if (function.has_body) functions_[function.name] = &function;
     }
@@ -54,12 +57,17 @@ class EntryDecoder {
  private:
   void place_parameters(const FunctionAst& entry, Scope& scope);
   void apply_limits(const FunctionAst& entry);
+  void resolve_branches();
   void walk(const FunctionAst& function, ScopeStack& scopes);
   void collect_labels(const FunctionAst& function, std::size_t begin, Scope& scope);
   void declare(const VariableDeclaration& declaration, Scope& scope);
   Variable place(const VariableDeclaration& declaration);
   void decode_statement(const InstructionAst& instruction, ScopeStack& scopes);
-  void decode_call(const InstructionAst& instruction, ScopeStack& scopes);
+  template <class Action>
+  void attempt(const InstructionAst& instruction, const Action& action);
+  const FunctionAst& resolve_call(const InstructionAst& instruction, ScopeStack& scopes,
+                                  Scope& inner);
+  void inline_body(const FunctionAst& callee, ScopeStack& inner);
   void bind(const Operand& arguments, const std::vector<VariableDeclaration>& formals,
             ScopeStack& scopes, Scope& inner);
   std::uint32_t new_label() {
@@ -77,6 +85,7 @@ class EntryDecoder {
 
   const ModuleAst* module_;
   const VariableAddresses* addresses_;
+  DecodeTrace* trace_;  ///< Null: the first refusal ends the decoding.
   std::map<std::string_view, const FunctionAst*> functions_;
   std::map<std::string_view, const VariableDeclaration*> module_variables_;
   std::map<std::string_view, Variable> placed_;  ///< Of module_variables_, once used.
@@ -89,6 +98,7 @@ class EntryDecoder {
   std::uint64_t shared_bytes_ = 0;
   std::uint64_t dynamic_align_ = 16;
   std::uint64_t local_bytes_ = 0;
+  std::size_t statements_ = 0;
 };
 
 void EntryDecoder::place_parameters(const FunctionAst& entry, Scope& scope) {
@@ -137,15 +147,20 @@ Code EntryDecoder::decode(const FunctionAst& entry) {
   walk(entry, scopes);
   // Running off the end of a body returns.
   instructions_.emit({Op::ret, {}}, Insn{}, {});
-  for (Insn& insn : code_.insns) {
-    if (info(insn.op).effect == Effect::branch) insn.target = label_places_[insn.target];
-  }
-  insert_joins(code_);
+  const bool is_complete = trace_ == nullptr || trace_->refused.empty();
+  if (is_complete) resolve_branches();
   code_.info.static_shared_bytes =
       static_cast<std::uint32_t>(align_up(shared_bytes_, dynamic_align_));
   code_.info.local_bytes = static_cast<std::uint32_t>(align_up(local_bytes_, 16));
   code_.registers.set_dynamic_shared(code_.info.static_shared_bytes);
   return std::move(code_);
+}
+
+void EntryDecoder::resolve_branches() {
+  for (Insn& insn : code_.insns) {
+    if (info(insn.op).effect == Effect::branch) insn.target = label_places_[insn.target];
+  }
+  insert_joins(code_);
 }
 
 /// A label is known in all of its scope, also before it stands.
@@ -214,6 +229,9 @@ void EntryDecoder::walk(const FunctionAst& function, ScopeStack& scopes) {
   collect_labels(function, 0, scopes.innermost());
   for (std::size_t i = 0; i < function.body.size(); ++i) {
     const Statement& statement = function.body[i];
+    if (++statements_ > kStatementsMax) {
+      fail(function.where, "kernel has more than four million statements, inlined calls included");
+    }
     if (std::holds_alternative<ScopeOpen>(statement)) {
       scopes.open();
       collect_labels(function, i + 1, scopes.innermost());
@@ -233,21 +251,43 @@ void EntryDecoder::walk(const FunctionAst& function, ScopeStack& scopes) {
   }
 }
 
+/// Runs the action. With a trace, what it refuses is noted and decoding goes on.
+template <class Action>
+void EntryDecoder::attempt(const InstructionAst& instruction, const Action& action) {
+  if (trace_ == nullptr) {
+    action();
+    return;
+  }
+  ++trace_->opcodes[std::string{instruction.name}];
+  try {
+    action();
+  } catch (const InputError& error) {
+    const Position where = instruction.where;
+    trace_->refused.try_emplace({where.line, where.column},
+                                RefusedInstruction{instruction.name, error.what()});
+  }
+}
+
 void EntryDecoder::decode_statement(const InstructionAst& instruction, ScopeStack& scopes) {
   if (code_.insns.size() > kInstructionsMax) {
     fail(instruction.where, "kernel has more than a million instructions");
   }
   if (instruction.name == "call" || instruction.name == "call.uni") {
-    decode_call(instruction, scopes);
+    ScopeStack inner{code_.registers};
+    const FunctionAst* callee = nullptr;
+    attempt(instruction, [&] { callee = &resolve_call(instruction, scopes, inner.innermost()); });
+    if (callee != nullptr) inline_body(*callee, inner);
     return;
   }
-  const bool is_return = instruction.name == "ret" || instruction.name == "ret.uni";
-  if (is_return && return_labels_.back() != kNoIndex) {
+  attempt(instruction, [&] {
+    const bool is_return = instruction.name == "ret" || instruction.name == "ret.uni";
+    if (!is_return || return_labels_.back() == kNoIndex) {
+      instructions_.decode(instruction, scopes);
+      return;
+    }
     if (!instruction.operands.empty()) fail(instruction.where, "ret has no operands");
     instructions_.branch(instruction, return_labels_.back(), scopes);
-    return;
-  }
-  instructions_.decode(instruction, scopes);
+  });
 }
 
 /// Arguments and results of a call are .param variables of the caller: the callee's names for them
@@ -269,7 +309,9 @@ void EntryDecoder::bind(const Operand& arguments, const std::vector<VariableDecl
   }
 }
 
-void EntryDecoder::decode_call(const InstructionAst& instruction, ScopeStack& scopes) {
+/// The function that is called, its parameters named in `inner`.
+const FunctionAst& EntryDecoder::resolve_call(const InstructionAst& instruction, ScopeStack& scopes,
+                                              Scope& inner) {
   if (!instruction.guard.empty()) fail(instruction.where, "a guarded call is not supported");
   std::size_t next = 0;
   const std::vector<Operand>& operands = instruction.operands;
@@ -300,9 +342,12 @@ void EntryDecoder::decode_call(const InstructionAst& instruction, ScopeStack& sc
       calls_.size() >= kCallDepthMax) {
     fail(name.where, fmt::format("recursive call of '{}' is not supported", name.name));
   }
-  ScopeStack inner{code_.registers};
-  bind(results, callee.results, scopes, inner.innermost());
-  bind(arguments, callee.parameters, scopes, inner.innermost());
+  bind(results, callee.results, scopes, inner);
+  bind(arguments, callee.parameters, scopes, inner);
+  return callee;
+}
+
+void EntryDecoder::inline_body(const FunctionAst& callee, ScopeStack& inner) {
   const auto line = instructions_.line();
   calls_.push_back(&callee);
   return_labels_.push_back(new_label());
@@ -316,8 +361,8 @@ void EntryDecoder::decode_call(const InstructionAst& instruction, ScopeStack& sc
 }  // namespace
 
 Code decode_entry(const ModuleAst& module, const FunctionAst& entry,
-                  const VariableAddresses& addresses) {
-  return EntryDecoder{module, addresses}.decode(entry);
+                  const VariableAddresses& addresses, DecodeTrace* trace) {
+  return EntryDecoder{module, addresses, trace}.decode(entry);
 }
 
 }  // namespace cpverify::sim

@@ -6,6 +6,7 @@
 
 #include "sim/isa/ast.hpp"
 #include "sim/isa/code.hpp"
+#include "sim/isa/decode_trace.hpp"
 
 namespace cpverify::sim {
 
@@ -13,8 +14,9 @@ namespace cpverify::sim {
 using VariableAddresses = std::map<std::string_view, std::uint64_t>;
 
 /// Decodes an entry that has a body: names resolved, device functions inlined, registers placed,
-/// joins inserted. Handlers are still null. Throws InputError.
+/// joins inserted. Handlers are still null. Throws InputError; with a trace, instructions that are
+/// refused go there instead, and when there are any the code cannot be run.
 [[nodiscard]] Code decode_entry(const ModuleAst& module, const FunctionAst& entry,
-                                const VariableAddresses& addresses);
+                                const VariableAddresses& addresses, DecodeTrace* trace = nullptr);
 
 }  // namespace cpverify::sim

@@ -56,10 +56,11 @@ void InstructionDecoder::fail(Position where, const std::string& message) const 
 }
 
 Form InstructionDecoder::find_form(const InstructionAst& ast) {
-  const auto [found, is_new] = forms_.try_emplace(ast.name);
-  if (is_new) {
-    found->second = match_syntax(
-        ast.name, {file_, static_cast<int>(ast.where.line), static_cast<int>(ast.where.column)});
+  auto found = forms_.find(ast.name);
+  if (found == forms_.end()) {
+    const SourceLocation where{file_, static_cast<int>(ast.where.line),
+                               static_cast<int>(ast.where.column)};
+    found = forms_.emplace(ast.name, match_syntax(ast.name, where)).first;
   }
   Form form = found->second;
   if (form.op == Op::mov) {

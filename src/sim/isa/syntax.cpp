@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cpverify/error.hpp"
+#include "sim/isa/manual_section.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/type.hpp"
 #include "support/nearest.hpp"
@@ -262,17 +263,15 @@ std::vector<std::string_view> split(std::string_view name) {
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", kOps[i].syntax);
     if (known.size() > 300) break;
   }
+  const std::string_view section = manual_section(name);
+  const std::string source = section.empty() ? "" : fmt::format(" (PTX ISA, section {})", section);
   if (known.empty()) {
+    // A word that the manual has is not misspelt.
     throw InputError{where, fmt::format("instruction '{}' is not supported{}", name,
-                                        did_you_mean(first, mnemonics))};
+                                        section.empty() ? did_you_mean(first, mnemonics) : source)};
   }
-  std::string_view anchor;
-  for (std::size_t i = 0; i < kOps.size() && anchor.empty(); ++i) {
-    if (!row_elements()[i].empty() && row_elements()[i][0].name == first) anchor = kOps[i].anchor;
-  }
-  throw InputError{where, fmt::format("instruction form '{}' is not supported; known are {} (PTX "
-                                      "ISA, section {})",
-                                      name, known, anchor)};
+  throw InputError{where, fmt::format("instruction form '{}' is not supported; known are {}{}",
+                                      name, known, source)};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
@@ -288,22 +289,41 @@ void CtaRunner::report_deadlock() {
   report(*first, first->next - 1, event);
 }
 
-void run_warp(Warp& warp, std::uint64_t slice) {
+namespace {
+
+/// The loop of the machine, compiled twice: most launches do not count.
+template <bool is_counting>
+const Insn* execute(Warp& warp, std::uint64_t limit) {
   LaunchState& launch = *warp.cta->launch;
-  const std::uint64_t limit = std::min(slice, launch.budget_left);
   std::uint64_t executed = 0;
   std::uint64_t threads = 0;
   const Insn* insn = warp.next;
   while (insn != nullptr && executed < limit) {
     ++executed;
     const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
-    threads += static_cast<std::uint64_t>(std::popcount(mask));
+    const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
+    threads += lanes;
+    if constexpr (is_counting) {
+      InstructionCount& count = launch.counts[static_cast<std::size_t>(insn - warp.code)];
+      count.executed += lanes;
+      count.skipped += static_cast<std::uint64_t>(std::popcount(warp.active & ~mask));
+    }
     insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
   }
-  if (insn != nullptr) warp.next = insn;
   launch.budget_left -= executed;
   launch.warp_instructions += executed;
   launch.thread_instructions += threads;
+  return insn;
+}
+
+}  // namespace
+
+void run_warp(Warp& warp, std::uint64_t slice) {
+  LaunchState& launch = *warp.cta->launch;
+  const std::uint64_t limit = std::min(slice, launch.budget_left);
+  const Insn* const insn =
+      launch.counts.empty() ? execute<false>(warp, limit) : execute<true>(warp, limit);
+  if (insn != nullptr) warp.next = insn;
   if (launch.budget_left > 0 || launch.is_aborted || insn == nullptr) return;
   ViolationEvent event;
   event.kind = FaultKind::deadlock;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cpverify/coverage.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/machine/checked_bytes.hpp"
@@ -25,6 +26,7 @@ struct LaunchState {
   std::vector<Observer*> access_observers;  ///< Those that want every access.
   /// Per instruction: the allocation that it touched last.
   std::vector<Allocation*> last_allocation;
+  std::vector<InstructionCount> counts;  ///< Per instruction; empty when nobody wants them.
   std::uint64_t budget_left = 0;
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;

@@ -17,6 +17,7 @@
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/kernel.hpp"
+#include "sim/machine/launch_counts.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -117,8 +118,10 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   }
   state.last_allocation.resize(kernel.code.insns.size());
   state.budget_left = request.instruction_budget;
+  prepare_counts(state);
 
   run_grid(state, request.grid);
+  report_counts(state);
   result.status = state.is_aborted ? LaunchStatus::aborted : LaunchStatus::completed;
   result.faults = faults.take();
   result.warp_instructions = state.warp_instructions;
