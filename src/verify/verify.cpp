@@ -108,6 +108,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   // A fresh lane for each run: a fault leaves a real context unusable, and nothing may leak over.
   sim::SimOptions sim_options;
   sim_options.device_count = devices;
+  sim_options.is_race_checked = is_asked(Check::racecheck);
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)
                                               : verify_detail::open_sim_lane(sim_options);

@@ -14,7 +14,8 @@ namespace cpverify::sim {
 /// Does the work of streams on the machine, and keeps what its checkers see.
 class Executor {
  public:
-  Executor(GlobalMemory& memory, FaultLog& faults) : memory_{memory}, faults_{faults} {}
+  Executor(GlobalMemory& memory, FaultLog& faults, bool is_race_checked)
+      : memory_{memory}, faults_{faults}, is_race_checked_{is_race_checked} {}
 
   /// Work of a context with a sticky error is dropped. A fault of a kernel makes its error sticky.
   void execute(Context& context, Work& work);
@@ -39,6 +40,7 @@ class Executor {
 
   GlobalMemory& memory_;
   FaultLog& faults_;
+  bool is_race_checked_;
 };
 
 }  // namespace cpverify::sim
