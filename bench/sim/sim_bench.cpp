@@ -14,8 +14,8 @@
 #include "sim/machine/launch.hpp"
 #include "sim/machine/program.hpp"
 
-/// Thread instructions per second of the simulated machine, memcheck and initcheck on, without and with
-/// racecheck.
+/// Thread instructions per second of the simulated machine, memcheck and initcheck on, without and
+/// with racecheck.
 namespace cpverify::sim {
 namespace {
 

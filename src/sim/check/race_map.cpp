@@ -166,7 +166,8 @@ void RaceMap::touch_run(const Touch& touch, const Run& run, std::vector<Conflict
   const std::uint64_t mask = mask_of(run.offset, run.size_bytes);
   const bool reads = is_read(touch.kind);
   const std::uint64_t others = page.writes.old[word] | (reads ? 0 : page.reads.old[word]);
-  if ((others & mask) != 0) [[unlikely]] find_any(touch, run, page, conflicts);
+  if ((others & mask) != 0) [[unlikely]]
+    find_any(touch, run, page, conflicts);
   Set& set = reads ? page.reads : page.writes;
   if (touch.is_pending) {
     set.pending[word] |= mask;

@@ -53,6 +53,7 @@ class RaceMap {
   static constexpr std::size_t kWords = kPageBytes / 64;
   using Bits = std::array<std::uint64_t, kWords>;  ///< One per byte.
 
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): a label is read where it has bits only.
   struct Set {
     Bits own{};
     Bits old{};

@@ -97,8 +97,8 @@ class CtaOrder final : public RaceOrder {
   void begin_stretch();
 
   std::vector<std::array<std::uint32_t, 3>> ctas_{1};  ///< [time]; none at time 0.
-  std::uint32_t first_ = 0;                         ///< First time of the CTA that runs.
-  std::uint32_t fenced_ = 0;                        ///< Times below are before a fence of it.
+  std::uint32_t first_ = 0;                            ///< First time of the CTA that runs.
+  std::uint32_t fenced_ = 0;                           ///< Times below are before a fence of it.
   Times acquired_;
   std::map<std::uint64_t, Times> released_;  ///< By address.
 };

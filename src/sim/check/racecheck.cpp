@@ -160,8 +160,7 @@ RaceMap::Touch Racecheck::touch_of(const ExecutionPoint& point,
   touch.size_bytes = event.size_bytes;
   touch.addresses = event.addresses;
   touch.base = event.base;
-  touch.label =
-      RaceLabel::make(warp_order_.time(), point, is_strong(event), is_async(event.kind));
+  touch.label = RaceLabel::make(warp_order_.time(), point, is_strong(event), is_async(event.kind));
   touch.order = &warp_order_;
   touch.is_pending = is_async(event.kind);
   return touch;
@@ -213,8 +212,8 @@ void Racecheck::check_lanes(const ExecutionPoint& point, const AccessEvent& even
   for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     keys[count] = event.addresses[lane] * kWarpLanes + lane;
-    is_ascending = is_ascending &&
-                   (count == 0 || keys[count - 1] / kWarpLanes < event.addresses[lane]);
+    is_ascending =
+        is_ascending && (count == 0 || keys[count - 1] / kWarpLanes < event.addresses[lane]);
     ++count;
   }
   // Aligned accesses of one size overlap only when they are equal.

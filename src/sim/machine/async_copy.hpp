@@ -30,8 +30,8 @@ class AsyncCopies {
   void issue(const Copy& copy, CheckedBytes& shared);
   /// cp.async.commit_group of some lanes.
   void commit(std::uint32_t lanes) noexcept;
-  /// cp.async.wait_group: all but the newest `pending` groups of these lanes become visible, and are
-  /// added to `done` unless that is null.
+  /// cp.async.wait_group: all but the newest `pending` groups of these lanes become visible, and
+  /// are added to `done` unless that is null.
   void wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared,
             std::vector<Copy>* done);
   /// cp.async.wait_all: commits and waits for everything.

@@ -142,10 +142,9 @@ class AttentionRun {
       LaunchRequest request =
           shape({static_cast<std::uint32_t>(problem.tokens()), heads, 1}, {128, 1, 1});
       request.is_race_checked = is_race_checked;
-      result =
-          device_.run("paged_attn", request,
-                      Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
-                                 problem.scale_log2(), std::int32_t{1}, out_, lse_});
+      result = device_.run("paged_attn", request,
+                           Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
+                                      problem.scale_log2(), std::int32_t{1}, out_, lse_});
     }
   }
 

@@ -21,7 +21,8 @@ using testing::IsEmpty;
 
 /// %r0 thread, %r1 warp, %r2 lane, %r3 CTA, %r6 own word of shared memory (by thread), %r7 that of
 /// the same lane of the other warp, %r8 that of the lane, %r4 the first; %d2 own word of p0 by
-/// thread, %d3 by thread and CTA, %d1 that of the lane; %d5 p1. %p1 warp 0, %p2 thread 0, %p3 CTA 0.
+/// thread, %d3 by thread and CTA, %d1 that of the lane; %d5 p1. %p1 warp 0, %p2 thread 0, %p3 CTA
+/// 0.
 constexpr const char* kPreamble =
     ".shared .align 16 .b8 s[1024];\n"
     "mov.u32 %r0, %tid.x; shr.u32 %r1, %r0, 5; and.b32 %r2, %r0, 31; mov.u32 %r3, %ctaid.x;\n"
@@ -64,10 +65,11 @@ struct RacePair {
   const char* detail;  ///< Contained in that of the race.
 };
 
-const std::vector<RacePair>& pairs() {
-  constexpr MemorySpace kShared = MemorySpace::shared;
-  constexpr MemorySpace kGlobal = MemorySpace::global;
-  static const std::vector<RacePair> all{
+constexpr MemorySpace kShared = MemorySpace::shared;
+constexpr MemorySpace kGlobal = MemorySpace::global;
+
+std::vector<RacePair> warp_pairs() {
+  return {
       {"ReadAfterWrite", 1, 64, "st.shared.u32 [%r6], %r0; @!%p1 ld.shared.u32 %r10, [%r7];",
        "st.shared.u32 [%r6], %r0; bar.sync 0; @!%p1 ld.shared.u32 %r10, [%r7];", kShared,
        "this read and the write by cta (0,0,0) thread (0,0,0), PTX line"},
@@ -82,8 +84,7 @@ const std::vector<RacePair>& pairs() {
       {"LanesOfOneStore", 1, 32, "st.shared.u32 [%r4], %r2;",
        "mov.u32 %r2, 3; st.shared.u32 [%r4], %r2;", kShared,
        "two lanes of one instruction store different values: thread (0,0,0) and thread (1,0,0)"},
-      {"AtomicAndWrite", 1, 64,
-       "@%p1 st.shared.u32 [%r8], %r0; @!%p1 red.shared.add.u32 [%r8], 1;",
+      {"AtomicAndWrite", 1, 64, "@%p1 st.shared.u32 [%r8], %r0; @!%p1 red.shared.add.u32 [%r8], 1;",
        "@%p1 st.shared.u32 [%r8], %r0; bar.sync 0; red.shared.add.u32 [%r8], 1;", kShared,
        "this atomic and the write"},
       {"NamedBarrierOfOtherWarps", 1, 96,
@@ -92,6 +93,22 @@ const std::vector<RacePair>& pairs() {
        "setp.eq.u32 %p4, %r1, 1; setp.eq.u32 %p5, %r1, 2; @%p1 st.shared.u32 [%r8], %r0; "
        "@!%p5 bar.sync 1, 64; @%p4 ld.shared.u32 %r10, [%r8];",
        kShared, "this read and the write"},
+      {"WarpsInGlobalMemory", 1, 64,
+       "@%p1 st.global.u32 [%d1], %r0; @!%p1 ld.global.u32 %r10, [%d1];",
+       "@%p1 st.global.u32 [%d1], %r0; bar.sync 0; @!%p1 ld.global.u32 %r10, [%d1];", kGlobal,
+       "this read and the write by cta (0,0,0) thread (0,0,0)"},
+      {"HalvesOfAWord", 1, 64, "cvt.u16.u32 %h1, %r0; st.shared.u16 [%r8], %h1;",
+       "cvt.u16.u32 %h1, %r0; shl.b32 %r10, %r1, 1; add.u32 %r8, %r8, %r10; "
+       "st.shared.u16 [%r8], %h1;",
+       kShared, "this write and the write"},
+      {"VolatileAndPlain", 1, 64,
+       "@%p1 st.volatile.shared.u32 [%r8], %r0; @!%p1 st.shared.u32 [%r8], %r0;",
+       "st.volatile.shared.u32 [%r8], %r0;", kShared, "this write and the write"},
+  };
+}
+
+std::vector<RacePair> copy_pairs() {
+  return {
       {"RefillBeforeOthersHaveRead", 1, 64,
        "st.shared.u32 [%r6], %r0; bar.sync 0; ld.shared.u32 %r10, [%r7]; "
        "@!%p1 cp.async.ca.shared.global [%r6], [%d2], 4; cp.async.commit_group; "
@@ -120,6 +137,11 @@ const std::vector<RacePair>& pairs() {
        "@%p1 cp.async.ca.shared.global [%r8], [%d2], 4; cp.async.wait_all; bar.sync 0; "
        "@!%p1 ld.shared.u32 %r10, [%r8];",
        kShared, "this read and the asynchronous write"},
+  };
+}
+
+std::vector<RacePair> cta_pairs() {
+  return {
       {"CtasWriteOnePlace", 2, 32, "st.global.u32 [%d2], %r3;", "st.global.u32 [%d3], %r3;",
        kGlobal, "this write and the write by cta (0,0,0) thread (0,0,0)"},
       {"CtaReadsWhatAnotherWrites", 2, 32,
@@ -150,19 +172,7 @@ const std::vector<RacePair>& pairs() {
       {"AtomicOfOneCtaWriteOfAnother", 2, 32,
        "@%p3 red.global.add.u32 [%d2], 1; @!%p3 st.global.u32 [%d2], %r0;",
        "red.global.add.u32 [%d2], 1;", kGlobal, "this write and the atomic by cta (0,0,0)"},
-      {"WarpsInGlobalMemory", 1, 64,
-       "@%p1 st.global.u32 [%d1], %r0; @!%p1 ld.global.u32 %r10, [%d1];",
-       "@%p1 st.global.u32 [%d1], %r0; bar.sync 0; @!%p1 ld.global.u32 %r10, [%d1];", kGlobal,
-       "this read and the write by cta (0,0,0) thread (0,0,0)"},
-      {"HalvesOfAWord", 1, 64, "cvt.u16.u32 %h1, %r0; st.shared.u16 [%r8], %h1;",
-       "cvt.u16.u32 %h1, %r0; shl.b32 %r10, %r1, 1; add.u32 %r8, %r8, %r10; "
-       "st.shared.u16 [%r8], %h1;",
-       kShared, "this write and the write"},
-      {"VolatileAndPlain", 1, 64,
-       "@%p1 st.volatile.shared.u32 [%r8], %r0; @!%p1 st.shared.u32 [%r8], %r0;",
-       "st.volatile.shared.u32 [%r8], %r0;", kShared, "this write and the write"},
   };
-  return all;
 }
 
 class RacePairs : public testing::TestWithParam<RacePair> {};
@@ -182,8 +192,12 @@ TEST_P(RacePairs, TheCleanOneIsNot) {
   EXPECT_THAT(outcome.result.faults, IsEmpty()) << describe(outcome.result.faults);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RacePairs, testing::ValuesIn(pairs()),
-                         [](const auto& test) { return std::string{test.param.name}; });
+std::string pair_name(const testing::TestParamInfo<RacePair>& test) {
+  return test.param.name;
+}
+INSTANTIATE_TEST_SUITE_P(Warps, RacePairs, testing::ValuesIn(warp_pairs()), pair_name);
+INSTANTIATE_TEST_SUITE_P(Copies, RacePairs, testing::ValuesIn(copy_pairs()), pair_name);
+INSTANTIATE_TEST_SUITE_P(Ctas, RacePairs, testing::ValuesIn(cta_pairs()), pair_name);
 
 TEST(Racecheck, NamesBothAccesses) {
   const Outcome outcome =
