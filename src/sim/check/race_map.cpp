@@ -189,8 +189,8 @@ void RaceMap::touch_run(const Touch& touch, const Run& run, std::vector<Conflict
 void RaceMap::read_blocks(const Touch& touch, std::vector<Conflict>& conflicts) {
   constexpr std::uint32_t kBlockBytes = 16;
   const bool is_partial = touch.order->is_partial();
-  std::uint64_t page_index = ~0ULL;
-  Page* page = nullptr;
+  std::uint64_t page_index = (touch.addresses[0] - touch.base) / kPageBytes;
+  Page* page = &dirty_page(touch.addresses[0] - touch.base);
   for (std::uint32_t lane = 0; lane < 32; ++lane) {
     const std::uint64_t offset = touch.addresses[lane] - touch.base;
     if (offset / kPageBytes != page_index) {

@@ -49,7 +49,8 @@ bool WarpOrder::is_before(const RaceLabel& earlier) const noexcept {
 }
 
 void CtaOrder::begin_stretch() {
-  ctas_.push_back(std::array<std::uint32_t, 3>{ctas_.back()});
+  const std::array<std::uint32_t, 3> cta = ctas_.back();
+  ctas_.push_back(cta);
 }
 
 void CtaOrder::begin_cta(const std::array<std::uint32_t, 3>& cta) {
