@@ -276,8 +276,9 @@ __device__ __forceinline__ void attention_mma(const AttentionArguments<T>& argum
   for (int tile = 0; tile < cta_tiles; ++tile) {
     const bool has_next = tile + 1 < cta_tiles;
     if (has_next) copy_tile<T, kHeadDim>(task, tile + 1);
+    if (has_next && !Policy::kFinishesCopiesBehindTile) finish_copies<Policy>();
     if (tile < warp_tiles) attend_tile<T, kHeadDim, Policy>(task, tile, query, rows);
-    if (has_next) finish_copies<Policy>();
+    if (has_next && Policy::kFinishesCopiesBehindTile) finish_copies<Policy>();
   }
   store_rows<T, kHeadDim, Policy>(task, rows);
 }

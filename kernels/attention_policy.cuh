@@ -29,6 +29,10 @@ struct CorrectAttention {
     asm volatile("cp.async.wait_group 0;" ::: "memory");
   }
 
+  /// Whether a tile that was copied while another was computed on is waited for at the end of that
+  /// one, or at its beginning.
+  static constexpr bool kFinishesCopiesBehindTile = true;
+
   /// After it, all threads see what each has waited for, and nobody still reads the other stage.
   static __device__ __forceinline__ void publish_copies() { __syncthreads(); }
 };

@@ -14,7 +14,8 @@
 #include "sim/machine/launch.hpp"
 #include "sim/machine/program.hpp"
 
-/// Thread instructions per second of the simulated machine, memcheck and initcheck on.
+/// Thread instructions per second of the simulated machine, memcheck and initcheck on, without and
+/// with racecheck.
 namespace cpverify::sim {
 namespace {
 
@@ -46,6 +47,7 @@ class Bench {
   void run(benchmark::State& state, const char* entry, LaunchRequest request, Values... values) {
     (append(values), ...);
     request.parameters = parameters_;
+    request.is_race_checked = state.range(0) != 0;
     const Kernel* const kernel = program_.find(entry);
     std::uint64_t threads = 0;
     std::uint64_t warps = 0;
@@ -92,7 +94,7 @@ void saxpy(benchmark::State& state) {
   bench.run(state, "saxpy", shape(count / 256, 1, 256, 0), count, 2.0F, bench.fill(count, 1.0F),
             bench.fill(count, 3.0F));
 }
-BENCHMARK(saxpy)->Unit(benchmark::kMillisecond);
+BENCHMARK(saxpy)->ArgName("racecheck")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 /// One sequence with everything in pages in order; bf16 0x3f80 is 1.
 struct Attention {
@@ -126,7 +128,7 @@ void paged_attn(benchmark::State& state) {
             std::int32_t{1}, 0.125F, std::int32_t{1}, bench.fill(a.q_elems(), kOne),
             bench.fill(128, 0.0F));
 }
-BENCHMARK(paged_attn)->Unit(benchmark::kMillisecond);
+BENCHMARK(paged_attn)->ArgName("racecheck")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 void mma_attn(benchmark::State& state) {
   const Attention a{256, 512, 2, 64};
@@ -137,7 +139,7 @@ void mma_attn(benchmark::State& state) {
             bench.upload(a.pages()), (a.k_len + 15) / 16, a.heads, std::int32_t{1}, 0.125F,
             bench.fill(a.q_elems(), kOne), bench.fill(512, 0.0F));
 }
-BENCHMARK(mma_attn)->Unit(benchmark::kMillisecond);
+BENCHMARK(mma_attn)->ArgName("racecheck")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace cpverify::sim

@@ -12,6 +12,7 @@ enum class FaultKind : std::uint8_t {
   use_after_free,
   misaligned,
   uninitialised_read,
+  race,                 ///< Two accesses in no order, at least one a write; detail names the first.
   deadlock,             ///< Warps wait for a barrier that will not complete, or the budget ran out.
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
 };

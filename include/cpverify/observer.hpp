@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -23,6 +24,9 @@ struct ExecutionPoint {
   std::uint32_t warp = 0;                ///< Index in the CTA.
 };
 
+/// What an access or a fence orders, from weakest to strongest; volatile counts as relaxed.
+enum class MemoryOrder : std::uint8_t { weak, relaxed, acquire, release, acquire_release };
+
 enum class AccessKind : std::uint8_t { read, write, atomic, async_read, async_write };
 
 /// One memory instruction of a warp. Lane i is active when bit i of `lanes` is set.
@@ -32,6 +36,12 @@ struct AccessEvent {
   std::uint32_t lanes = 0;
   std::uint32_t size_bytes = 0;              ///< Of each lane's access.
   std::span<const std::uint64_t> addresses;  ///< [32]; global address, or offset in the space.
+  MemoryOrder order = MemoryOrder::weak;
+  std::uint64_t base = 0;             ///< Of the allocation; 0 in the other spaces.
+  std::uint64_t object_bytes = 0;     ///< Size of the allocation, or of the space.
+  const std::byte* memory = nullptr;  ///< The object's bytes before the access.
+  /// Kind write: lane i stores element i of each of these, one after the other.
+  std::span<const std::byte* const> stored;
 };
 
 /// An access that must not happen, seen by the machine's own tables.
@@ -71,6 +81,16 @@ class Observer {
   [[nodiscard]] virtual bool wants_counts() const noexcept { return false; }
   /// At the end of a launch, also of one that a fault ended: what it executed.
   virtual void on_counts(const Coverage::Kernel& /*kernel*/, const Coverage::Counts& /*counts*/) {}
+
+  /// The four below come only to observers that want accesses.
+  /// A CTA starts; the one before it has ended.
+  virtual void on_cta(const std::array<std::uint32_t, 3>& /*cta*/) noexcept {}
+  /// Bit i: warp i of the CTA. What these warps did so far is before what they do from now on.
+  virtual void on_ordered(std::uint32_t /*warps*/) noexcept {}
+  /// An asynchronous access, issued earlier by the same lanes, has ended.
+  virtual void on_completed(const ExecutionPoint& /*point*/,
+                            const AccessEvent& /*event*/) noexcept {}
+  virtual void on_fence(const ExecutionPoint& /*point*/) noexcept {}
 };
 
 }  // namespace cpverify

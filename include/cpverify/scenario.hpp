@@ -93,6 +93,7 @@ enum class Check : std::uint8_t {
   collectives,  ///< All ranks of a group agree on kind, count, dtype, order and meaning.
   memcheck,     ///< No out-of-bounds, misaligned or use-after-free access.
   initcheck,    ///< No use of bytes that nobody wrote.
+  racecheck,    ///< No two accesses of a launch in no order, at least one of them a write.
   kv_pool,      ///< Pool bytes, write set, null block.
   count,        ///< Mode count: exp(LSE) is the number of visible keys.
   poison,       ///< Mode poison: outputs bit-equal to mode random.
@@ -130,7 +131,7 @@ struct Scenario {
   SchedulerSpec scheduler;
   PaddingSpec padding;
   DataSpec data;
-  std::vector<Check> checks;  ///< Sorted; all of them by default.
+  std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
   std::optional<InjectSpec> inject;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
 };

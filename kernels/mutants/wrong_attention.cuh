@@ -33,6 +33,12 @@ struct MissingBarrier : CorrectAttention {
   static __device__ __forceinline__ void publish_copies() {}
 };
 
+/// Every tile is there before it is read, but no barrier keeps a fast warp from refilling a stage
+/// that a slow one still reads.
+struct NoTrailingBarrier : CorrectAttention {
+  static constexpr bool kFinishesCopiesBehindTile = false;
+};
+
 /// Reads shared memory while copies into it are still under way.
 struct NoWait : CorrectAttention {
   static __device__ __forceinline__ void wait_for_copies() {}

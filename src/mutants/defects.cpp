@@ -158,6 +158,16 @@ std::vector<Defect> kernel_defects() {
         "a launch of kv_write",
         {rank(kEvery), step()}},
        use_negative_slot},
+      {{"no_trailing_barrier",
+        "a tile is refilled while other warps may still read it",
+        kNeedsMma,
+        {rank(kEvery), step()}},
+       use_no_trailing_barrier},
+      {{"rows_share_slot",
+        "two rows are written to one slot",
+        "a launch of kv_write",
+        {rank(kEvery), step()}},
+       use_one_slot},
   };
 }
 

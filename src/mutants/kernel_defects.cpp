@@ -53,6 +53,14 @@ std::size_t use_no_wait(const Injection& injection) {
   return replace_modules(injection, "attention_mma", "mutants/attention_mma_no_wait");
 }
 
+std::size_t use_no_trailing_barrier(const Injection& injection) {
+  return replace_modules(injection, "attention_mma", "mutants/attention_mma_no_trailing_barrier");
+}
+
+std::size_t use_one_slot(const Injection& injection) {
+  return replace_modules(injection, "kv_write", "mutants/kv_write_one_slot");
+}
+
 std::size_t use_negative_slot(const Injection& injection) {
   return replace_modules(injection, "kv_write", "mutants/kv_write_negative_slot");
 }

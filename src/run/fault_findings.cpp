@@ -72,6 +72,17 @@ std::string describe_place(const Fault& fault, const FoundAllocation& found, Fin
                      found.rank, allocation.size_bytes / element_bytes);
 }
 
+Check check_of(FaultKind kind) noexcept {
+  switch (kind) {
+    case FaultKind::uninitialised_read:
+      return Check::initcheck;
+    case FaultKind::race:
+      return Check::racecheck;
+    default:
+      return Check::memcheck;
+  }
+}
+
 }  // namespace
 
 std::string_view name(FaultKind kind) noexcept {
@@ -86,6 +97,8 @@ std::string_view name(FaultKind kind) noexcept {
       return "misaligned";
     case FaultKind::uninitialised_read:
       return "uninitialised_read";
+    case FaultKind::race:
+      return "race";
     case FaultKind::deadlock:
       return "deadlock";
     case FaultKind::illegal_instruction:
@@ -97,7 +110,7 @@ std::string_view name(FaultKind kind) noexcept {
 Finding fault_finding(const Fault& fault, const FaultContext& context,
                       const std::vector<std::unique_ptr<RankDevice>>& devices) {
   Finding finding;
-  finding.check = fault.kind == FaultKind::uninitialised_read ? Check::initcheck : Check::memcheck;
+  finding.check = check_of(fault.kind);
   finding.kind = std::string{name(fault.kind)};
   finding.strategy = context.strategy;
   finding.mode = context.mode;

@@ -61,6 +61,8 @@ std::string_view name(Check check) noexcept {
       return "memcheck";
     case Check::initcheck:
       return "initcheck";
+    case Check::racecheck:
+      return "racecheck";
     case Check::kv_pool:
       return "kv_pool";
     case Check::count:

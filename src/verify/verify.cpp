@@ -110,6 +110,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   sim::SimOptions sim_options;
   sim_options.device_count = devices;
   sim_options.has_coverage = options_.coverage != nullptr;
+  sim_options.is_race_checked = is_asked(Check::racecheck);
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)
                                               : verify_detail::open_sim_lane(sim_options);

@@ -36,6 +36,7 @@ CuResult sticky_error(FaultKind kind) noexcept {
     case FaultKind::deadlock:
       return CuResult::launch_timeout;
     case FaultKind::uninitialised_read:
+    case FaultKind::race:
     case FaultKind::illegal_instruction:
       return CuResult::launch_failed;
   }
@@ -74,6 +75,7 @@ void Executor::run(Context& /*context*/, FillWork& work) {
 
 void Executor::run(Context& context, LaunchWork& work) {
   work.request.parameters = work.parameters;
+  work.request.is_race_checked = is_race_checked_;
   const LaunchResult result = launch(memory_, *work.kernel, work.request, observers_);
   for (const Fault& fault : result.faults) faults_.add(fault);
   if (result.status == LaunchStatus::completed) return;

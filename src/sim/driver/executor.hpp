@@ -18,8 +18,12 @@ namespace cpverify::sim {
 class Executor {
  public:
   /// `observers` see every launch, and must outlive the executor.
-  Executor(GlobalMemory& memory, FaultLog& faults, std::vector<Observer*> observers)
-      : memory_{memory}, faults_{faults}, observers_{std::move(observers)} {}
+  Executor(GlobalMemory& memory, FaultLog& faults, std::vector<Observer*> observers,
+           bool is_race_checked)
+      : memory_{memory},
+        faults_{faults},
+        observers_{std::move(observers)},
+        is_race_checked_{is_race_checked} {}
 
   /// Work of a context with a sticky error is dropped. A fault of a kernel makes its error sticky.
   void execute(Context& context, Work& work);
@@ -45,6 +49,7 @@ class Executor {
   GlobalMemory& memory_;
   FaultLog& faults_;
   std::vector<Observer*> observers_;
+  bool is_race_checked_;
 };
 
 }  // namespace cpverify::sim

@@ -20,6 +20,7 @@ struct SimOptions {
       1ULL << 36;                         ///< Warp instructions of one launch, then Fault deadlock.
   std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
   bool has_coverage = false;              ///< Count instructions: costs time.
+  bool is_race_checked = false;           ///< Racecheck looks at every access of every launch.
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.

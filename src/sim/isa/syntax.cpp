@@ -13,6 +13,7 @@
 
 #include "cpverify/error.hpp"
 #include "sim/isa/manual_section.hpp"
+#include "cpverify/observer.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/type.hpp"
 #include "support/nearest.hpp"
@@ -96,11 +97,21 @@ constexpr auto kCacheOps = std::to_array<Member<CacheOp>>({
 constexpr auto kVectors = std::to_array<Member<std::uint8_t>>({{"v2", 2}, {"v4", 4}});
 constexpr auto kDirections = std::to_array<Member<bool>>({{"l", true}, {"r", false}});
 constexpr auto kShiftModes = std::to_array<Member<bool>>({{"wrap", true}, {"clamp", false}});
-/// Suffixes that change nothing in a machine which executes one access after the other, unrounded.
-constexpr auto kSemantics = std::to_array<std::string_view>(
-    {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc"});
-constexpr auto kScopes = std::to_array<std::string_view>({"cta", "gpu", "sys"});
-constexpr auto kLevels = std::to_array<std::string_view>({"cta", "gl", "sys", "L1", "L2"});
+/// Orders and scopes are for racecheck: the machine executes one access after the other.
+constexpr auto kSemantics = std::to_array<Member<MemoryOrder>>({
+    {"weak", MemoryOrder::weak},
+    {"volatile", MemoryOrder::relaxed},
+    {"relaxed", MemoryOrder::relaxed},
+    {"acquire", MemoryOrder::acquire},
+    {"release", MemoryOrder::release},
+    {"acq_rel", MemoryOrder::acquire_release},
+    {"sc", MemoryOrder::acquire_release},
+});
+constexpr auto kScopes =
+    std::to_array<Member<bool>>({{"cta", true}, {"gpu", false}, {"sys", false}});
+constexpr auto kLevels = std::to_array<Member<bool>>(
+    {{"cta", true}, {"gl", false}, {"sys", false}, {"L1", false}, {"L2", false}});
+/// Suffixes that change nothing.
 constexpr auto kDivisions = std::to_array<std::string_view>({"rn", "full", "approx"});
 constexpr auto kReciprocals = std::to_array<std::string_view>({"rn", "approx"});
 
@@ -164,15 +175,15 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   if (name == "rop") return set(std::span{kAtomicOps}.first<6>(), modifiers.reduce);
   if (name == "cop") return set(kCacheOps, modifiers.cache);
   if (name == "vec") return set(kVectors, modifiers.vector);
+  if (name == "sem") return set(kSemantics, modifiers.order);
+  if (name == "scope") return set(kScopes, modifiers.is_cta_scope);
+  if (name == "level") return set(kLevels, modifiers.is_cta_scope);
   if (name == "direction") return set(kDirections, modifiers.is_left);
   if (name == "shift_mode") return set(kShiftModes, modifiers.is_wrapped);
   return false;
 }
 
 bool match_inert_class(std::string_view name, std::string_view word) {
-  if (name == "sem") return is_one_of(kSemantics, word);
-  if (name == "scope") return is_one_of(kScopes, word);
-  if (name == "level") return is_one_of(kLevels, word);
   if (name == "fdiv") return is_one_of(kDivisions, word);
   if (name == "frcp") return is_one_of(kReciprocals, word);
   if (name == "hint") return word.starts_with("L1::") || word.starts_with("L2::");

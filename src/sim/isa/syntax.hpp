@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cpverify/error.hpp"
+#include "cpverify/observer.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/type.hpp"
 
@@ -52,12 +53,14 @@ struct Modifiers {
   Reduce reduce = Reduce::add;
   CacheOp cache = CacheOp::none;
   std::uint8_t vector = 1;  ///< Elements: 1, 2 or 4.
+  MemoryOrder order = MemoryOrder::weak;
   bool is_ftz = false;
   bool is_sat = false;
   bool is_nan = false;
   bool is_trans = false;
   bool is_left = false;     ///< shf.l
   bool is_wrapped = false;  ///< shf.wrap
+  bool is_cta_scope = false;
 };
 
 struct Form {

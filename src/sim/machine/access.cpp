@@ -5,7 +5,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,6 +16,7 @@
 #include "sim/isa/insn.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/address_map.hpp"
+#include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
@@ -311,13 +314,32 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   }
 }
 
-void notify(const Lookup& lookup, const Access& access) {
+/// Kept out of line: most launches have no observer that wants to know.
+[[gnu::noinline]] void notify(const Lookup& lookup, const Access& access) {
+  const Modifiers& modifiers =
+      lookup.launch()
+          .code->forms[static_cast<std::size_t>(lookup.insn - lookup.warp->code)]
+          .modifiers;
+  const auto first = static_cast<std::size_t>(std::countr_zero(access.lanes));
   AccessEvent event;
   event.kind = lookup.shape.kind;
   event.space = memory_space(lookup.space);
   event.lanes = access.lanes;
   event.size_bytes = lookup.shape.size_bytes;
   event.addresses = *lookup.addresses;
+  event.order = modifiers.is_cta_scope ? MemoryOrder::weak : modifiers.order;
+  event.object_bytes = access.bytes->size();
+  event.memory = access.bytes->data();
+  if (lookup.space != Space::shared && lookup.space != Space::local) {
+    event.base = lookup.address(first) - access.offsets[first];
+  }
+  std::array<const std::byte*, 4> stored{};
+  if (event.kind == AccessKind::write) {
+    for (std::size_t i = 0; i < modifiers.vector; ++i) {
+      stored[i] = lookup.warp->registers + lookup.insn->r[1 + i];
+    }
+    event.stored = std::span{stored}.first(modifiers.vector);
+  }
   const ExecutionPoint point = execution_point(*lookup.warp, lookup.insn);
   for (Observer* const observer : lookup.launch().access_observers) {
     observer->on_access(point, event);
@@ -353,6 +375,34 @@ bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const Acces
     mark_written(access, request.shape.size_bytes);
   }
   return true;
+}
+
+void notify_completed(const Warp& warp, const Insn* insn,
+                      const std::vector<AsyncCopies::Copy>& copies) {
+  const LaunchState& launch = *warp.cta->launch;
+  const ExecutionPoint point = execution_point(warp, insn);
+  for (const AsyncCopies::Copy& copy : copies) {
+    Addresses addresses{};
+    std::copy(copy.target.begin(), copy.target.end(), addresses.begin());
+    AccessEvent target;
+    target.kind = AccessKind::async_write;
+    target.space = MemorySpace::shared;
+    target.lanes = copy.lanes;
+    target.size_bytes = copy.size_bytes;
+    target.addresses = addresses;
+    target.object_bytes = warp.cta->shared.size();
+    for (Observer* const observer : launch.access_observers) observer->on_completed(point, target);
+    if (copy.source == nullptr) continue;
+    AccessEvent source = target;
+    source.kind = AccessKind::async_read;
+    source.space = MemorySpace::global;
+    source.base = copy.source_base;
+    source.object_bytes = copy.source->size();
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      addresses[lane] = copy.source_base + copy.offsets[lane];
+    }
+    for (Observer* const observer : launch.access_observers) observer->on_completed(point, source);
+  }
 }
 
 }  // namespace cpverify::sim

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "cpverify/observer.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/syntax.hpp"
+#include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -47,6 +49,10 @@ struct Access {
 /// the access is bad: it has been reported and the launch is aborted.
 [[nodiscard]] bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes,
                                 const AccessRequest& request, Access& access);
+
+/// Tells the observers that asynchronous copies of `warp` have ended: what is in `copies`.
+void notify_completed(const Warp& warp, const Insn* insn,
+                      const std::vector<AsyncCopies::Copy>& copies);
 
 [[nodiscard]] inline AddressOperand address_operand(const Insn* insn, std::size_t operand) {
   return {insn->r[operand], insn->address_bytes, insn->space, insn->offset};

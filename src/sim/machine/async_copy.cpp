@@ -46,23 +46,28 @@ void AsyncCopies::commit(std::uint32_t lanes) noexcept {
   for_each_lane(lanes, [this](std::size_t lane) { ++committed_[lane]; });
 }
 
-void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared) {
+void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared,
+                       std::vector<Copy>* done) {
   for (Copy& copy : copies_) {
-    std::uint32_t done = 0;
+    std::uint32_t complete_lanes = 0;
     for_each_lane(copy.lanes & lanes, [&](std::size_t lane) {
       // Group g is complete when more than `pending` groups follow its begin: g + pending < count.
       const std::uint64_t last_pending = std::uint64_t{copy.group[lane]} + pending;
-      if (last_pending < committed_[lane]) done |= 1U << lane;
+      if (last_pending < committed_[lane]) complete_lanes |= 1U << lane;
     });
-    complete(copy, done, shared);
-    copy.lanes &= ~done;
+    complete(copy, complete_lanes, shared);
+    if (done != nullptr && complete_lanes != 0) {
+      done->push_back(copy);
+      done->back().lanes = complete_lanes;
+    }
+    copy.lanes &= ~complete_lanes;
   }
   std::erase_if(copies_, [](const Copy& copy) { return copy.lanes == 0; });
 }
 
-void AsyncCopies::wait_all(std::uint32_t lanes, CheckedBytes& shared) {
+void AsyncCopies::wait_all(std::uint32_t lanes, CheckedBytes& shared, std::vector<Copy>* done) {
   commit(lanes);
-  wait(lanes, 0, shared);
+  wait(lanes, 0, shared, done);
 }
 
 }  // namespace cpverify::sim

@@ -18,6 +18,7 @@ class AsyncCopies {
     std::uint32_t size_bytes = 0;             ///< Written by each lane: 4, 8 or 16.
     std::array<std::uint32_t, 32> target{};   ///< Offsets in shared memory.
     const CheckedBytes* source = nullptr;     ///< Null: all lanes write zeros.
+    std::uint64_t source_base = 0;            ///< Address of source.
     std::array<std::uint64_t, 32> offsets{};  ///< In source.
     /// Bytes that are copied, the rest is zeros.
     std::array<std::uint32_t, 32> copied_bytes{};
@@ -29,10 +30,12 @@ class AsyncCopies {
   void issue(const Copy& copy, CheckedBytes& shared);
   /// cp.async.commit_group of some lanes.
   void commit(std::uint32_t lanes) noexcept;
-  /// cp.async.wait_group: all but the newest `pending` groups of these lanes become visible.
-  void wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared);
+  /// cp.async.wait_group: all but the newest `pending` groups of these lanes become visible, and
+  /// are added to `done` unless that is null.
+  void wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared,
+            std::vector<Copy>* done);
   /// cp.async.wait_all: commits and waits for everything.
-  void wait_all(std::uint32_t lanes, CheckedBytes& shared);
+  void wait_all(std::uint32_t lanes, CheckedBytes& shared, std::vector<Copy>* done);
 
  private:
   std::vector<Copy> copies_;  ///< In order of issue.

@@ -205,6 +205,7 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   cta_.id = id;
   cta_.shared.reset();
   for (Warp& warp : cta_.warps) reset_warp(warp);
+  for (Observer* const observer : launch_->access_observers) observer->on_cta(id);
 }
 
 void CtaRunner::run(const std::array<std::uint32_t, 3>& id) {
@@ -255,11 +256,29 @@ bool CtaRunner::is_complete(std::uint32_t barrier) const {
   return expected == kFullMask ? arrived == living : arrived * kLanes >= expected;
 }
 
+/// Warps that have exited take part in a barrier for all threads, as in is_complete().
+void CtaRunner::notify_ordered(std::uint32_t barrier) const {
+  std::uint32_t arrived = 0;
+  std::uint32_t exited = 0;
+  bool is_for_all = true;
+  for (const Warp& warp : cta_.warps) {
+    if (warp.state == WarpState::done) {
+      exited |= 1U << warp.index;
+    } else if (warp.state == WarpState::at_barrier && warp.barrier == barrier) {
+      arrived |= 1U << warp.index;
+      is_for_all = is_for_all && warp.barrier_threads == kFullMask;
+    }
+  }
+  const std::uint32_t ordered = is_for_all ? arrived | exited : arrived;
+  for (Observer* const observer : launch_->access_observers) observer->on_ordered(ordered);
+}
+
 bool CtaRunner::release_barriers() {
   bool has_released = false;
   for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
     if (!is_complete(barrier)) continue;
     has_released = true;
+    if (!launch_->access_observers.empty()) notify_ordered(barrier);
     for (Warp& warp : cta_.warps) {
       if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
       warp.state = WarpState::ready;

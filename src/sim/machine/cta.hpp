@@ -62,6 +62,7 @@ class CtaRunner {
   [[nodiscard]] bool run_ready_warps();
   [[nodiscard]] bool release_barriers();
   [[nodiscard]] bool is_complete(std::uint32_t barrier) const;
+  void notify_ordered(std::uint32_t barrier) const;
   void report_deadlock();
 
   LaunchState* launch_;

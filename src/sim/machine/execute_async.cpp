@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,9 @@ bool issue_reading(Warp& warp, const Insn* insn, std::uint32_t lanes, AsyncCopie
     copy.lanes = access.lanes;
     copy.source = access.bytes;
     copy.offsets = access.offsets;
+    const auto first = static_cast<std::size_t>(std::countr_zero(access.lanes));
+    copy.source_base = warp.row<const std::uint64_t>(source.row)[first] +
+                       static_cast<std::uint64_t>(source.offset) - access.offsets[first];
     warp.async.issue(copy, warp.cta->shared);
   }
   return true;
@@ -91,15 +95,31 @@ const Insn* commit(Warp& warp, const Insn* insn, std::uint32_t mask) {
   return insn + 1;
 }
 
-const Insn* wait(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const auto first = static_cast<std::size_t>(std::countr_zero(mask));
-  warp.async.wait(mask, warp.row<const std::uint32_t>(insn->r[0])[first], warp.cta->shared);
+/// Calls wait(done), where done collects the finished copies if an observer wants them.
+template <class Wait>
+const Insn* wait_and_notify(Warp& warp, const Insn* insn, Wait wait) {
+  if (warp.cta->launch->access_observers.empty()) {
+    wait(nullptr);
+    return insn + 1;
+  }
+  std::vector<AsyncCopies::Copy> done;
+  wait(&done);
+  notify_completed(warp, insn, done);
   return insn + 1;
 }
 
+const Insn* wait_group(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  const auto first = static_cast<std::size_t>(std::countr_zero(mask));
+  const std::uint32_t pending = warp.row<const std::uint32_t>(insn->r[0])[first];
+  return wait_and_notify(warp, insn, [&](std::vector<AsyncCopies::Copy>* done) {
+    warp.async.wait(mask, pending, warp.cta->shared, done);
+  });
+}
+
 const Insn* wait_all(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  warp.async.wait_all(mask, warp.cta->shared);
-  return insn + 1;
+  return wait_and_notify(warp, insn, [&](std::vector<AsyncCopies::Copy>* done) {
+    warp.async.wait_all(mask, warp.cta->shared, done);
+  });
 }
 
 }  // namespace
@@ -115,7 +135,7 @@ Handler select<Op::cp_commit>(const Form& /*form*/) {
 }
 template <>
 Handler select<Op::cp_wait>(const Form& /*form*/) {
-  return &wait;
+  return &wait_group;
 }
 template <>
 Handler select<Op::cp_wait_all>(const Form& /*form*/) {

@@ -211,6 +211,15 @@ const Insn* do_nothing(Warp& /*warp*/, const Insn* insn, std::uint32_t /*mask*/)
   return insn + 1;
 }
 
+/// Orders nothing that is not in order already; racecheck wants to know.
+const Insn* fence(Warp& warp, const Insn* insn, std::uint32_t /*mask*/) {
+  const LaunchState& launch = *warp.cta->launch;
+  if (launch.access_observers.empty()) return insn + 1;
+  const ExecutionPoint point = execution_point(warp, insn);
+  for (Observer* const observer : launch.access_observers) observer->on_fence(point);
+  return insn + 1;
+}
+
 template <class T>
 Handler select_reduce(Reduce op) {
   switch (op) {
@@ -285,12 +294,12 @@ Handler select<Op::bar_warp>(const Form& /*form*/) {
   return &warp_barrier;
 }
 template <>
-Handler select<Op::membar>(const Form& /*form*/) {
-  return &do_nothing;
+Handler select<Op::membar>(const Form& form) {
+  return form.modifiers.is_cta_scope ? &do_nothing : &fence;
 }
 template <>
-Handler select<Op::fence>(const Form& /*form*/) {
-  return &do_nothing;
+Handler select<Op::fence>(const Form& form) {
+  return form.modifiers.is_cta_scope ? &do_nothing : &fence;
 }
 template <>
 Handler select<Op::prefetch>(const Form& /*form*/) {

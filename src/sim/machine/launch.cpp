@@ -13,6 +13,7 @@
 #include "sim/check/haltcheck.hpp"
 #include "sim/check/initcheck.hpp"
 #include "sim/check/memcheck.hpp"
+#include "sim/check/racecheck.hpp"
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
@@ -112,6 +113,12 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   state.request = &request;
   state.device = kernel.device;
   state.observers = {&memcheck, &initcheck, &haltcheck};
+  std::optional<Racecheck> racecheck;
+  if (request.is_race_checked) {
+    const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
+    racecheck.emplace(faults, kernel.code, (threads + 31) / 32);
+    state.observers.push_back(&*racecheck);
+  }
   state.observers.insert(state.observers.end(), observers.begin(), observers.end());
   for (Observer* const observer : state.observers) {
     if (observer->wants_accesses()) state.access_observers.push_back(observer);
@@ -126,6 +133,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   result.faults = faults.take();
   result.warp_instructions = state.warp_instructions;
   result.thread_instructions = state.thread_instructions;
+  if (racecheck) result.same_value_stores = racecheck->same_value_stores();
   return result;
 }
 

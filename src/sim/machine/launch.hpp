@@ -26,6 +26,7 @@ struct LaunchRequest {
   /// KernelInfo::parameter_bytes bytes, each parameter at its offset.
   std::span<const std::byte> parameters;
   std::uint64_t instruction_budget = 1ULL << 36;  ///< Warp instructions.
+  bool is_race_checked = false;                   ///< It costs time.
 };
 
 enum class LaunchStatus : std::uint8_t {
@@ -41,6 +42,8 @@ struct LaunchResult {
   std::vector<Fault> faults;  ///< In schedule order, one per (instruction, kind).
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
+  /// With racecheck: stores that would race if they did not store what is there already.
+  std::uint64_t same_value_stores = 0;
 };
 
 /// Runs a kernel to its end on the device of its program: CTAs in order, x fastest, warps

@@ -106,7 +106,8 @@ struct AttentionProblem {
 /// Runs paged_attn (head_dim 128) or mma_attn (64) of the test kernels.
 class AttentionRun {
  public:
-  AttentionRun(const AttentionProblem& problem, const std::string& ptx, bool is_mma)
+  AttentionRun(const AttentionProblem& problem, const std::string& ptx, bool is_mma,
+               bool is_race_checked = false)
       : problem_{&problem} {
     device_.load(ptx);
     const std::uint64_t q = device_.upload(problem.q);
@@ -130,17 +131,20 @@ class AttentionRun {
         tiles = std::max(tiles, (static_cast<std::uint32_t>(length) + 63) / 64);
       }
       // Q, and two stages of K and V: 5 tiles of 64 x 64 bf16.
-      result = device_.run("mma_attn",
-                           shape({tiles, heads, static_cast<std::uint32_t>(problem.kv_lens.size())},
-                                 {128, 1, 1}, 5 * 64 * 64 * 2),
+      LaunchRequest request =
+          shape({tiles, heads, static_cast<std::uint32_t>(problem.kv_lens.size())}, {128, 1, 1},
+                5 * 64 * 64 * 2);
+      request.is_race_checked = is_race_checked;
+      result = device_.run("mma_attn", request,
                            Parameters{q, k, v, cu_q, lens, table, pages, heads_q, heads_kv,
                                       problem.scale_log2(), out_, lse_});
     } else {
-      result =
-          device_.run("paged_attn",
-                      shape({static_cast<std::uint32_t>(problem.tokens()), heads, 1}, {128, 1, 1}),
-                      Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
-                                 problem.scale_log2(), std::int32_t{1}, out_, lse_});
+      LaunchRequest request =
+          shape({static_cast<std::uint32_t>(problem.tokens()), heads, 1}, {128, 1, 1});
+      request.is_race_checked = is_race_checked;
+      result = device_.run("paged_attn", request,
+                           Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
+                                      problem.scale_log2(), std::int32_t{1}, out_, lse_});
     }
   }
 

@@ -37,7 +37,7 @@ TEST_P(CompilerTest, SaxpyIsOneFmaPerElement) {
   const std::uint64_t x_address = device.upload(x);
   const std::uint64_t y_address = device.upload(y);
   const LaunchResult result =
-      device.run("saxpy", shape({4, 1, 1}, {256, 1, 1}),
+      device.run("saxpy", race_checked({4, 1, 1}, {256, 1, 1}),
                  Parameters{static_cast<std::int32_t>(count), 2.5F, x_address, y_address});
   EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
   const auto got = device.download<float>(y_address, count);
@@ -56,7 +56,7 @@ TEST_P(CompilerTest, KvScatterMovesRowsToTheirSlotsOnly) {
   const std::uint64_t k_pool = device.upload(std::vector<std::uint16_t>(pool_rows * row_elems, 7));
   const std::uint64_t v_pool = device.upload(std::vector<std::uint16_t>(pool_rows * row_elems, 7));
   const LaunchResult result = device.run(
-      "kv_scatter", shape({4, 1, 1}, {32, 1, 1}),
+      "kv_scatter", race_checked({4, 1, 1}, {32, 1, 1}),
       Parameters{device.upload(k), device.upload(v), k_pool, v_pool, device.upload(slots),
                  row_elems, page, std::uint64_t{page * row_elems}});
   EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
@@ -87,7 +87,7 @@ void expect_merged(const std::string& ptx) {
   const std::uint64_t out = device.allocate(rows * dim * 2);
   const std::uint64_t lse_out = device.allocate(rows * 4);
   const LaunchResult result = device.run(
-      "lse_merge", shape({3, 1, 1}, {128, 1, 1}),
+      "lse_merge", race_checked({3, 1, 1}, {128, 1, 1}),
       Parameters{device.upload(part), device.upload(lse), static_cast<std::int32_t>(parts),
                  static_cast<std::int32_t>(rows), out, lse_out});
   EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
@@ -147,7 +147,7 @@ TEST_P(CompilerTest, TopKSelectsTheExactSet) {
   const std::uint64_t index = device.allocate(k * 4);
   const std::uint64_t counter = device.upload(std::vector<std::int32_t>{0});
   const LaunchResult result =
-      device.run("topk_select", shape({1, 1, 1}, {256, 1, 1}),
+      device.run("topk_select", race_checked({1, 1, 1}, {256, 1, 1}),
                  Parameters{device.upload(scores), count, k, index, counter});
   EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
   EXPECT_EQ(device.download<std::int32_t>(counter, 1)[0], k);

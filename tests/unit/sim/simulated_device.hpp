@@ -115,4 +115,11 @@ inline LaunchRequest shape(std::array<std::uint32_t, 3> grid, std::array<std::ui
   return request;
 }
 
+inline LaunchRequest race_checked(std::array<std::uint32_t, 3> grid,
+                                  std::array<std::uint32_t, 3> block) {
+  LaunchRequest request = shape(grid, block);
+  request.is_race_checked = true;
+  return request;
+}
+
 }  // namespace cpverify::sim

@@ -1,0 +1,288 @@
+#include "sim/check/race_map.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cpverify/observer.hpp"
+#include "sim/check/race_order.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+constexpr std::uint64_t kWordBytes = 64;
+
+bool is_read(AccessKind kind) {
+  return kind == AccessKind::read || kind == AccessKind::async_read;
+}
+
+std::uint64_t mask_of(std::uint64_t offset, std::uint32_t count) {
+  const std::uint64_t ones = count == kWordBytes ? ~0ULL : (1ULL << count) - 1;
+  return ones << (offset % kWordBytes);
+}
+
+}  // namespace
+
+template <class Visit>
+void RaceMap::for_each_run(const Touch& touch, Visit visit) {
+  constexpr std::uint32_t kLanes = 32;
+  if (touch.lanes == ~0U) {
+    std::uint64_t not_dense = 0;
+    std::uint64_t not_uniform = 0;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      not_dense |= touch.addresses[lane] ^ (touch.addresses[0] + lane * touch.size_bytes);
+      not_uniform |= touch.addresses[lane] ^ touch.addresses[0];
+    }
+    const std::uint64_t first = touch.addresses[0] - touch.base;
+    if (not_uniform == 0) {
+      visit(Run{first, touch.size_bytes, 0, 1});
+      return;
+    }
+    if (not_dense == 0) {
+      const std::uint64_t end = first + std::uint64_t{kLanes} * touch.size_bytes;
+      std::uint32_t lane = 0;
+      for (std::uint64_t at = first; at < end;) {
+        const std::uint64_t stop = std::min(end, at / kWordBytes * kWordBytes + kWordBytes);
+        const auto bytes = static_cast<std::uint32_t>(stop - at);
+        visit(Run{at, bytes, lane, bytes / touch.size_bytes});
+        lane += bytes / touch.size_bytes;
+        at = stop;
+      }
+      return;
+    }
+  }
+  Run run;
+  for (std::uint32_t left = touch.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    const std::uint64_t offset = touch.addresses[lane] - touch.base;
+    if (run.lane_count != 0) {
+      const bool follows = offset == run.offset + run.size_bytes && offset % kWordBytes != 0 &&
+                           lane == run.first_lane + run.lane_count;
+      if (follows) {
+        run.size_bytes += touch.size_bytes;
+        ++run.lane_count;
+        continue;
+      }
+      // All lanes at one place, as in a broadcast.
+      if (offset == run.offset && run.lane_count == 1) continue;
+      visit(run);
+    }
+    run = {offset, touch.size_bytes, lane, 1};
+  }
+  visit(run);
+}
+
+inline RaceMap::Page& RaceMap::dirty_page(std::uint64_t offset) {
+  Page* const page = pages_[offset / kPageBytes];
+  return page != nullptr && page->is_dirty ? *page : new_dirty_page(offset / kPageBytes);
+}
+
+RaceMap::Page& RaceMap::new_dirty_page(std::uint64_t index) {
+  Page*& page = pages_[index];
+  if (page == nullptr) {
+    if (spare_.empty()) {
+      storage_.push_back(std::make_unique_for_overwrite<Page>());
+      spare_.push_back(storage_.back().get());
+    }
+    page = spare_.back();
+    page->index = index;
+    spare_.pop_back();
+  }
+  page->is_dirty = true;
+  dirty_.push_back(page);
+  return *page;
+}
+
+inline void RaceMap::label_run(const Touch& touch, const Run& run, Set& set) {
+  if (touch.size_bytes < 4) {
+    label_parts(touch, run, set);
+    return;
+  }
+  const std::uint32_t words = run.size_bytes / 4;
+  const auto shift = static_cast<std::uint32_t>(std::countr_zero(touch.size_bytes / 4));
+  const std::uint32_t time = touch.label.time;
+  const std::uint32_t packed = touch.label.packed + run.first_lane;
+  RaceLabel* const labels = set.labels.data() + run.offset % kPageBytes / 4;
+  for (std::uint32_t i = 0; i < words; ++i) labels[i] = {time, packed + (i >> shift)};
+}
+
+/// Accesses of 1 or 2 bytes. A label cannot stand for two: it is nobody's where another touched the
+/// rest of the 4 bytes.
+void RaceMap::label_parts(const Touch& touch, const Run& run, Set& set) {
+  const std::size_t first = run.offset % kPageBytes / 4;
+  const std::size_t into_word = run.offset % 4;
+  const std::size_t words = (into_word + run.size_bytes + 3) / 4;
+  const std::size_t word = run.offset % kPageBytes / kWordBytes;
+  const std::uint64_t rest = set.old[word] & ~mask_of(run.offset, run.size_bytes);
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::size_t byte = i * 4 > into_word ? i * 4 - into_word : 0;
+    const bool is_shared = (rest >> ((first + i) * 4 % kWordBytes) & 0xFU) != 0;
+    const auto lane = static_cast<std::uint32_t>(run.first_lane + byte / touch.size_bytes);
+    set.labels[first + i] = {is_shared ? RaceLabel::kNobody : touch.label.time,
+                             touch.label.packed + lane};
+  }
+}
+
+/// Whether a run meets old bits of `set`, by someone who is not before it.
+bool RaceMap::find(const Touch& touch, const Run& run, const Set& set, Conflict& conflict) {
+  const std::size_t word = run.offset % kPageBytes / kWordBytes;
+  std::uint64_t hits = set.old[word] & mask_of(run.offset, run.size_bytes);
+  const std::uint64_t word_offset = run.offset / kWordBytes * kWordBytes;
+  const bool is_strong = touch.label.is_strong();
+  bool is_found = false;
+  while (hits != 0) {
+    const auto bit = static_cast<std::uint64_t>(std::countr_zero(hits));
+    const RaceLabel label = set.labels[(word_offset + bit) % kPageBytes / 4];
+    // One label speaks for 4 bytes.
+    hits &= ~(0xFULL << (bit / 4 * 4));
+    if ((is_strong && label.is_strong()) || touch.order->is_before(label)) continue;
+    const std::uint64_t offset = word_offset + bit;
+    const std::uint64_t lane = run.first_lane + (offset - run.offset) / touch.size_bytes;
+    conflict.lanes |= 1U << lane;
+    if (is_found) continue;
+    is_found = true;
+    conflict.earlier = label;
+    conflict.offset = offset;
+  }
+  return is_found;
+}
+
+void RaceMap::find_any(const Touch& touch, const Run& run, const Page& page,
+                       std::vector<Conflict>& conflicts) {
+  Conflict conflict;
+  conflict.is_earlier_write = find(touch, run, page.writes, conflict);
+  if (conflict.is_earlier_write ||
+      (!is_read(touch.kind) && find(touch, run, page.reads, conflict))) {
+    conflicts.push_back(conflict);
+  }
+}
+
+void RaceMap::touch_run(const Touch& touch, const Run& run, std::vector<Conflict>& conflicts) {
+  Page& page = dirty_page(run.offset);
+  const std::size_t word = run.offset % kPageBytes / kWordBytes;
+  const std::uint64_t mask = mask_of(run.offset, run.size_bytes);
+  const bool reads = is_read(touch.kind);
+  const std::uint64_t others = page.writes.old[word] | (reads ? 0 : page.reads.old[word]);
+  if ((others & mask) != 0) [[unlikely]]
+    find_any(touch, run, page, conflicts);
+  Set& set = reads ? page.reads : page.writes;
+  if (touch.is_pending) {
+    set.pending[word] |= mask;
+    set.old[word] |= mask;
+    label_run(touch, run, set);
+    return;
+  }
+  if ((mask & ~set.own[word]) == 0) return;
+  set.own[word] |= mask;
+  // The first reader stays, unless it is before this one.
+  const bool is_kept = reads && (set.old[word] & mask) != 0 &&
+                       !(touch.order->is_partial() &&
+                         touch.order->is_before(set.labels[run.offset % kPageBytes / 4]));
+  if (!is_kept) label_run(touch, run, set);
+}
+
+/// What touch_run() does, for reads of 16 bytes by each lane: the matrix loads that attention
+/// kernels live from.
+void RaceMap::read_blocks(const Touch& touch, std::vector<Conflict>& conflicts) {
+  constexpr std::uint32_t kBlockBytes = 16;
+  const bool is_partial = touch.order->is_partial();
+  std::uint64_t page_index = (touch.addresses[0] - touch.base) / kPageBytes;
+  Page* page = &dirty_page(touch.addresses[0] - touch.base);
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    const std::uint64_t offset = touch.addresses[lane] - touch.base;
+    if (offset / kPageBytes != page_index) {
+      page_index = offset / kPageBytes;
+      page = &dirty_page(offset);
+    }
+    const std::size_t word = offset % kPageBytes / kWordBytes;
+    const std::uint64_t mask = 0xFFFFULL << (offset % kWordBytes);
+    Set& set = page->reads;
+    if ((page->writes.old[word] & mask) != 0) [[unlikely]] {
+      find_any(touch, {offset, kBlockBytes, lane, 1}, *page, conflicts);
+    }
+    const std::uint64_t own = set.own[word];
+    set.own[word] = own | mask;
+    if ((mask & ~own) == 0 || ((set.old[word] & mask) != 0 && !is_partial)) continue;
+    RaceLabel* const labels = set.labels.data() + offset % kPageBytes / 4;
+    if (is_partial && (set.old[word] & mask) != 0 && !touch.order->is_before(*labels)) continue;
+    const RaceLabel label{touch.label.time, touch.label.packed + lane};
+    for (std::size_t i = 0; i < kBlockBytes / 4; ++i) labels[i] = label;
+  }
+}
+
+void RaceMap::touch(const Touch& touch, std::vector<Conflict>& conflicts) {
+  if (touch.kind == AccessKind::read && touch.size_bytes == 16 && touch.lanes == ~0U) {
+    read_blocks(touch, conflicts);
+    return;
+  }
+  for_each_run(touch, [&](const Run& run) { touch_run(touch, run, conflicts); });
+}
+
+void RaceMap::complete(const Touch& touch) {
+  for_each_run(touch, [&](const Run& run) {
+    Page& page = dirty_page(run.offset);
+    Set& set = is_read(touch.kind) ? page.reads : page.writes;
+    const std::size_t word = run.offset % kPageBytes / kWordBytes;
+    const std::uint64_t mask = mask_of(run.offset, run.size_bytes);
+    set.pending[word] &= ~mask;
+    set.old[word] &= ~mask;
+    set.own[word] |= mask;
+    // Keeps the instruction that issued it.
+    const std::size_t first = run.offset % kPageBytes / 4;
+    for (std::size_t i = first; i < first + std::max(run.size_bytes / 4, 1U); ++i) {
+      if (set.labels[i].warp() != touch.label.warp()) continue;
+      set.labels[i].time = touch.label.time;
+      set.labels[i].packed &= ~(1U << 11);
+    }
+  });
+}
+
+void RaceMap::absorb() noexcept {
+  for (Page* const page : dirty_) {
+    for (Set* const set : {&page->reads, &page->writes}) {
+      for (std::size_t i = 0; i < kWords; ++i) set->old[i] |= set->own[i];
+      set->own.fill(0);
+    }
+    page->is_dirty = false;
+    if (!page->is_old) old_.push_back(page);
+    page->is_old = true;
+  }
+  dirty_.clear();
+}
+
+void RaceMap::forget() noexcept {
+  absorb();
+  std::erase_if(old_, [this](Page* page) {
+    std::uint64_t left = 0;
+    for (Set* const set : {&page->reads, &page->writes}) {
+      set->old = set->pending;
+      for (const std::uint64_t word : set->pending) left |= word;
+    }
+    if (left != 0) return false;
+    release(*page);
+    return true;
+  });
+}
+
+void RaceMap::reset() noexcept {
+  absorb();
+  for (Page* const page : old_) {
+    for (Set* const set : {&page->reads, &page->writes}) {
+      set->old.fill(0);
+      set->pending.fill(0);
+    }
+    release(*page);
+  }
+  old_.clear();
+}
+
+void RaceMap::release(Page& page) {
+  page.is_old = false;
+  pages_[page.index] = nullptr;
+  spare_.push_back(&page);
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,89 @@
+#include "sim/check/race_order.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpverify/observer.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+void add(std::vector<bool>& target, const std::vector<bool>& more) {
+  if (target.size() < more.size()) target.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    if (more[i]) target[i] = true;
+  }
+}
+
+}  // namespace
+
+void WarpOrder::begin_cta() noexcept {
+  warp_ = 0;
+  is_partial_ = false;
+  clocks_.fill(1);
+  for (auto& row : known_) row.fill(0);
+}
+
+void WarpOrder::synchronise(std::uint32_t warps) noexcept {
+  is_partial_ = true;
+  std::array<std::uint32_t, kWarps> joined{};
+  for (std::size_t warp = 0; warp < kWarps; ++warp) {
+    if ((warps >> warp & 1U) == 0) continue;
+    for (std::size_t i = 0; i < kWarps; ++i) joined[i] = std::max(joined[i], known_[warp][i]);
+    joined[warp] = std::max(joined[warp], clocks_[warp]);
+  }
+  for (std::size_t warp = 0; warp < kWarps; ++warp) {
+    if ((warps >> warp & 1U) == 0) continue;
+    known_[warp] = joined;
+    ++clocks_[warp];
+  }
+}
+
+bool WarpOrder::is_before(const RaceLabel& earlier) const noexcept {
+  if (earlier.time == RaceLabel::kNobody) return true;
+  if (earlier.is_async()) return false;
+  return earlier.warp() == warp_ || earlier.time <= known_[warp_][earlier.warp()];
+}
+
+void CtaOrder::begin_stretch() {
+  const std::array<std::uint32_t, 3> cta = ctas_.back();
+  ctas_.push_back(cta);
+}
+
+void CtaOrder::begin_cta(const std::array<std::uint32_t, 3>& cta) {
+  first_ = static_cast<std::uint32_t>(ctas_.size());
+  fenced_ = first_;
+  ctas_.push_back(cta);
+  acquired_.clear();
+}
+
+void CtaOrder::fence() {
+  fenced_ = static_cast<std::uint32_t>(ctas_.size());
+  begin_stretch();
+}
+
+void CtaOrder::synchronise(std::uint64_t address, AccessKind kind, MemoryOrder order) {
+  const bool is_write = kind != AccessKind::read;
+  const bool is_read = kind != AccessKind::write;
+  const auto known = released_.find(address);
+  if (is_read && known != released_.end()) add(acquired_, known->second);
+  if (!is_write) return;
+  const bool is_release = order >= MemoryOrder::release;
+  const std::uint32_t end = is_release ? static_cast<std::uint32_t>(ctas_.size()) : fenced_;
+  if (end == first_) return;
+  Times& times = released_[address];
+  add(times, acquired_);
+  if (times.size() < end) times.resize(end);
+  std::fill(times.begin() + first_, times.begin() + end, true);
+  if (is_release) begin_stretch();
+}
+
+bool CtaOrder::is_before(const RaceLabel& earlier) const noexcept {
+  if (earlier.time == RaceLabel::kNobody || earlier.time >= first_) return true;
+  return earlier.time < acquired_.size() && acquired_[earlier.time];
+}
+
+}  // namespace cpverify::sim

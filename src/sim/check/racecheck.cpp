@@ -1,0 +1,272 @@
+#include "sim/check/racecheck.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/check/fault_table.hpp"
+#include "sim/check/race_map.hpp"
+#include "sim/check/race_order.hpp"
+#include "sim/isa/code.hpp"
+#include "sim/isa/opcode.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+constexpr std::uint32_t kWarpLanes = 32;
+constexpr std::size_t kAccessBytesMax = 16;
+
+bool is_async(AccessKind kind) {
+  return kind == AccessKind::async_read || kind == AccessKind::async_write;
+}
+
+bool is_strong(const AccessEvent& event) {
+  return event.kind == AccessKind::atomic || event.order != MemoryOrder::weak;
+}
+
+std::string_view verb(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::read:
+      return "read";
+    case AccessKind::write:
+      return "write";
+    case AccessKind::atomic:
+      return "atomic";
+    case AccessKind::async_read:
+      return "asynchronous read";
+    case AccessKind::async_write:
+      return "asynchronous write";
+  }
+  return "access";
+}
+
+AccessKind kind_of(Op op, bool is_write) {
+  if (op == Op::cp_async) return is_write ? AccessKind::async_write : AccessKind::async_read;
+  if (op == Op::atom || op == Op::atom_cas || op == Op::red) return AccessKind::atomic;
+  return is_write ? AccessKind::write : AccessKind::read;
+}
+
+using Value = std::array<std::byte, kAccessBytesMax>;
+
+/// What a lane stores.
+Value stored_value(const AccessEvent& event, std::size_t lane) {
+  Value value{};
+  const std::size_t element = event.size_bytes / event.stored.size();
+  for (std::size_t i = 0; i < event.stored.size(); ++i) {
+    std::memcpy(value.data() + i * element, event.stored[i] + lane * element, element);
+  }
+  return value;
+}
+
+bool is_same_value(const AccessEvent& event, std::uint32_t lane) {
+  const Value value = stored_value(event, lane);
+  const std::byte* const place = event.memory + (event.addresses[lane] - event.base);
+  return std::memcmp(value.data(), place, event.size_bytes) == 0;
+}
+
+std::string thread_name(const ExecutionPoint& point, std::uint32_t warp, std::uint32_t lane) {
+  const std::uint32_t thread = warp * kWarpLanes + lane;
+  return fmt::format("thread ({},{},{})", thread % point.block[0],
+                     thread / point.block[0] % point.block[1],
+                     thread / point.block[0] / point.block[1]);
+}
+
+std::string source_of(const Code& code, std::uint32_t instruction) {
+  if (instruction >= code.lines.size()) return {};
+  const SourceLine& line = code.lines[instruction];
+  const std::string& file = code.files[line.file];
+  return file.empty() ? fmt::format(", PTX line {}", line.ptx_line)
+                      : fmt::format(" at {}:{}, PTX line {}", file, line.line, line.ptx_line);
+}
+
+ViolationEvent race_event(const AccessEvent& event, std::uint32_t lanes) {
+  ViolationEvent violation;
+  violation.kind = FaultKind::race;
+  violation.space = event.space;
+  violation.lanes = lanes;
+  violation.size_bytes = event.size_bytes;
+  if (event.space == MemorySpace::global) {
+    violation.allocation = event.base;
+    violation.allocation_bytes = event.object_bytes;
+  }
+  return violation;
+}
+
+}  // namespace
+
+Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_count)
+    : faults_{&faults},
+      code_{&code},
+      all_warps_{warp_count >= kWarpLanes ? ~0U : (1U << warp_count) - 1},
+      last_maps_(code.insns.size()) {}
+
+void Racecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept {
+  if (shared_ != nullptr) shared_->reset();
+  for (auto& [base, maps] : global_) {
+    maps.warps.reset();
+    maps.ctas.absorb();
+  }
+  warp_order_.begin_cta();
+  cta_order_.begin_cta(cta);
+}
+
+void Racecheck::begin_warp(std::uint32_t warp) noexcept {
+  if (warp == warp_order_.warp()) return;
+  warp_order_.run(warp);
+  if (shared_ != nullptr) shared_->absorb();
+  for (auto& [base, maps] : global_) maps.warps.absorb();
+}
+
+void Racecheck::on_ordered(std::uint32_t warps) noexcept {
+  if (warps != all_warps_) {
+    warp_order_.synchronise(warps);
+    // Later touches of the same bytes need new labels.
+    if (shared_ != nullptr) shared_->absorb();
+    for (auto& [base, maps] : global_) maps.warps.absorb();
+    return;
+  }
+  if (shared_ != nullptr) shared_->forget();
+  for (auto& [base, maps] : global_) maps.warps.forget();
+}
+
+void Racecheck::on_fence(const ExecutionPoint& /*point*/) noexcept {
+  cta_order_.fence();
+}
+
+Racecheck::Maps& Racecheck::maps_of(const ExecutionPoint& point, const AccessEvent& event) {
+  auto& [base, maps] = last_maps_[point.instruction];
+  if (maps == nullptr || base != event.base) {
+    maps = &global_.try_emplace(event.base, event.object_bytes).first->second;
+    base = event.base;
+  }
+  return *maps;
+}
+
+RaceMap::Touch Racecheck::touch_of(const ExecutionPoint& point,
+                                   const AccessEvent& event) const noexcept {
+  RaceMap::Touch touch;
+  touch.kind = event.kind;
+  touch.lanes = event.lanes;
+  touch.size_bytes = event.size_bytes;
+  touch.addresses = event.addresses;
+  touch.base = event.base;
+  touch.label = RaceLabel::make(warp_order_.time(), point, is_strong(event), is_async(event.kind));
+  touch.order = &warp_order_;
+  touch.is_pending = is_async(event.kind);
+  return touch;
+}
+
+void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept {
+  if (event.space != MemorySpace::shared && event.space != MemorySpace::global) return;
+  begin_warp(point.warp);
+  if (event.kind == AccessKind::write) check_lanes(point, event);
+  RaceMap::Touch touch = touch_of(point, event);
+  if (event.space == MemorySpace::shared) {
+    if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(event.object_bytes);
+    shared_->touch(touch, conflicts_);
+    if (!conflicts_.empty()) report(point, event, false);
+    return;
+  }
+  Maps& maps = maps_of(point, event);
+  maps.warps.touch(touch, conflicts_);
+  if (!conflicts_.empty()) report(point, event, false);
+  if (is_strong(event)) {
+    for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+      cta_order_.synchronise(event.addresses[lane], event.kind, event.order);
+    }
+  }
+  touch.label = RaceLabel::make(cta_order_.time(), point, is_strong(event), false);
+  touch.order = &cta_order_;
+  touch.is_pending = false;
+  maps.ctas.touch(touch, conflicts_);
+  if (!conflicts_.empty()) report(point, event, true);
+}
+
+void Racecheck::on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept {
+  begin_warp(point.warp);
+  const RaceMap::Touch touch = touch_of(point, event);
+  if (event.space == MemorySpace::shared) {
+    if (shared_ != nullptr) shared_->complete(touch);
+    return;
+  }
+  const auto maps = global_.find(event.base);
+  if (maps != global_.end()) maps->second.warps.complete(touch);
+}
+
+/// Lanes of one instruction that store different values to one byte.
+void Racecheck::check_lanes(const ExecutionPoint& point, const AccessEvent& event) {
+  std::array<std::uint64_t, kWarpLanes> keys{};  // Address and, in the low bits, lane.
+  std::size_t count = 0;
+  bool is_ascending = true;
+  for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    keys[count] = event.addresses[lane] * kWarpLanes + lane;
+    is_ascending =
+        is_ascending && (count == 0 || keys[count - 1] / kWarpLanes < event.addresses[lane]);
+    ++count;
+  }
+  // Aligned accesses of one size overlap only when they are equal.
+  if (is_ascending) return;
+  std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
+  for (std::size_t i = 1; i < count; ++i) {
+    const auto lane = static_cast<std::uint32_t>(keys[i] % kWarpLanes);
+    const auto other = static_cast<std::uint32_t>(keys[i - 1] % kWarpLanes);
+    if (keys[i] / kWarpLanes != keys[i - 1] / kWarpLanes || is_strong(event)) continue;
+    if (stored_value(event, lane) == stored_value(event, other)) {
+      ++same_value_stores_;
+      continue;
+    }
+    ViolationEvent violation = race_event(event, 1U << lane);
+    violation.address = event.addresses[lane];
+    const std::string detail =
+        fmt::format("two lanes of one instruction store different values: {} and {}",
+                    thread_name(point, point.warp, other), thread_name(point, point.warp, lane));
+    violation.detail = detail;
+    faults_->add(point, violation);
+  }
+}
+
+void Racecheck::report(const ExecutionPoint& point, const AccessEvent& event,
+                       bool is_between_ctas) {
+  for (const RaceMap::Conflict& conflict : conflicts_) {
+    std::uint32_t lanes = conflict.lanes;
+    if (conflict.is_earlier_write && event.kind == AccessKind::write) {
+      for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+        const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+        if (is_same_value(event, lane)) lanes &= ~(1U << lane);
+      }
+      same_value_stores_ += static_cast<std::uint64_t>(std::popcount(conflict.lanes & ~lanes));
+    }
+    if (lanes == 0) continue;
+    const RaceLabel& earlier = conflict.earlier;
+    const std::uint32_t instruction = earlier.instruction();
+    const bool is_known = instruction < code_->forms.size();
+    const AccessKind kind =
+        is_known ? kind_of(code_->forms[instruction].op, conflict.is_earlier_write)
+                 : (conflict.is_earlier_write ? AccessKind::write : AccessKind::read);
+    const std::array<std::uint32_t, 3>& cta =
+        is_between_ctas ? cta_order_.cta_at(earlier.time) : point.cta;
+    const std::string detail = fmt::format(
+        "this {} and the {} by cta ({},{},{}) {}{} are in no order", verb(event.kind), verb(kind),
+        cta[0], cta[1], cta[2], thread_name(point, earlier.warp(), earlier.lane()),
+        source_of(*code_, instruction));
+    ViolationEvent violation = race_event(event, lanes);
+    violation.address = event.base + conflict.offset;
+    violation.detail = detail;
+    faults_->add(point, violation);
+  }
+  conflicts_.clear();
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cpverify/observer.hpp"
+#include "sim/check/fault_table.hpp"
+#include "sim/check/race_map.hpp"
+#include "sim/check/race_order.hpp"
+#include "sim/isa/code.hpp"
+
+namespace cpverify::sim {
+
+/// Accesses in no order, at least one a write: of warps of a CTA (shared and global memory), of
+/// CTAs (global), of lanes in one instruction, and of asynchronous copies, which own their target
+/// and source from issue to wait. Found whatever the schedule made of them. Made for one launch.
+class Racecheck final : public Observer {
+ public:
+  /// `faults` and `code` must outlive the checker.
+  Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_count);
+
+  [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
+  void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
+  void on_cta(const std::array<std::uint32_t, 3>& cta) noexcept override;
+  void on_ordered(std::uint32_t warps) noexcept override;
+  void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
+  void on_fence(const ExecutionPoint& point) noexcept override;
+
+  /// Stores that would race if they did not store what is there already; not reported.
+  [[nodiscard]] std::uint64_t same_value_stores() const noexcept { return same_value_stores_; }
+
+ private:
+  struct Maps {
+    explicit Maps(std::uint64_t size_bytes) : warps{size_bytes}, ctas{size_bytes} {}
+    RaceMap warps;
+    RaceMap ctas;
+  };
+
+  void begin_warp(std::uint32_t warp) noexcept;
+  [[nodiscard]] Maps& maps_of(const ExecutionPoint& point, const AccessEvent& event);
+  [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point,
+                                        const AccessEvent& event) const noexcept;
+  void check_lanes(const ExecutionPoint& point, const AccessEvent& event);
+  void report(const ExecutionPoint& point, const AccessEvent& event, bool is_between_ctas);
+
+  FaultTable* faults_;
+  const Code* code_;
+  std::uint32_t all_warps_;
+  WarpOrder warp_order_;
+  CtaOrder cta_order_;
+  std::unique_ptr<RaceMap> shared_;
+  std::map<std::uint64_t, Maps> global_;  ///< By base address of the allocation.
+  /// Per instruction: the maps that it used last, and their base.
+  std::vector<std::pair<std::uint64_t, Maps*>> last_maps_;
+  std::vector<RaceMap::Conflict> conflicts_;
+  std::uint64_t same_value_stores_ = 0;
+};
+
+}  // namespace cpverify::sim
