@@ -31,11 +31,20 @@ struct LaunchState {
   bool is_aborted = false;
 };
 
+inline constexpr std::uint32_t kBarrierCount = 16;
+
+/// What bar.arrive has added to a barrier since it last opened.
+struct BarrierArrivals {
+  std::uint32_t threads = 0;
+  std::uint32_t expected = 0;  ///< By the last of them.
+};
+
 /// The CTA that runs, made anew for each by reset().
 struct Cta {
   std::array<std::uint32_t, 3> id{};
   CheckedBytes shared;
   std::vector<Warp> warps;
+  std::array<BarrierArrivals, kBarrierCount> arrivals{};
   LaunchState* launch = nullptr;
 };
 
@@ -60,6 +69,7 @@ class CtaRunner {
   [[nodiscard]] bool run_ready_warps();
   [[nodiscard]] bool release_barriers();
   [[nodiscard]] bool is_complete(std::uint32_t barrier) const;
+  void reduce_at_barrier(std::uint32_t barrier);
   void report_deadlock();
 
   LaunchState* launch_;

@@ -292,6 +292,11 @@ template <>
 Handler select<Op::fence>(const Form& /*form*/) {
   return &do_nothing;
 }
+/// A sleep of no length is one that the manual allows: it gives an upper bound only.
+template <>
+Handler select<Op::nanosleep>(const Form& /*form*/) {
+  return &do_nothing;
+}
 template <>
 Handler select<Op::prefetch>(const Form& /*form*/) {
   return &do_nothing;
