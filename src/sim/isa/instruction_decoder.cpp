@@ -249,6 +249,17 @@ std::uint32_t InstructionDecoder::narrowed(Pending& pending, const Register& fro
   return row;
 }
 
+/// Clocks are read by an instruction of their own, into a register.
+Register InstructionDecoder::clock(Pending& pending, const ClockRegister& which) {
+  Form form{Op::read_clock, {}};
+  form.modifiers.type = unsigned_of(which.width_bytes);
+  Insn read;
+  read.r[0] = temporary(which.width_bytes);
+  read.immediate = which.is_high ? 32 : 0;
+  emit(form, read, pending.ast->where);
+  return {read.r[0], which.width_bytes};
+}
+
 std::uint32_t InstructionDecoder::negated(Pending& pending, const Register& from) {
   Insn negate;
   negate.r[0] = temporary(0);
@@ -269,6 +280,8 @@ void InstructionDecoder::decode_source(Pending& pending, const Operand& operand,
   if (!place) {
     const std::optional<SpecialRegister> special = find_special_register(operand.name);
     if (special) place = Register{code_->registers.special(*special), 4};
+    const std::optional<ClockRegister> which = find_clock(operand.name);
+    if (which) place = clock(pending, *which);
   }
   if (!place) {
     const std::optional<Variable> variable = find_variable(*pending.scopes, operand.name);

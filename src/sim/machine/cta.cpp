@@ -210,6 +210,7 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   cta_.id = id;
   cta_.shared.reset();
   cta_.arrivals = {};
+  cta_.clock = 0;
   for (Warp& warp : cta_.warps) reset_warp(warp);
 }
 

@@ -45,6 +45,7 @@ struct Cta {
   CheckedBytes shared;
   std::vector<Warp> warps;
   std::array<BarrierArrivals, kBarrierCount> arrivals{};
+  std::uint64_t clock = 0;  ///< What %clock64 and %globaltimer say; each read moves it on.
   LaunchState* launch = nullptr;
 };
 

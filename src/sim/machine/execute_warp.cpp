@@ -131,6 +131,20 @@ const Insn* ballot(Warp& warp, const Insn* insn, std::uint32_t mask) {
   return insn + 1;
 }
 
+/// Time that passes with each look at it: it is the same in every run, grows, and lets a kernel
+/// that waits for it go on.
+template <class T>
+const Insn* read_clock(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  constexpr std::uint64_t kTicksPerRead = 64;
+  warp.cta->clock += kTicksPerRead;
+  const auto value = static_cast<T>(warp.cta->clock >> insn->immediate);
+  T* const target = warp.row<T>(insn->r[0]);
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    target[lane] = ((mask >> lane) & 1U) != 0 ? value : target[lane];
+  }
+  return insn + 1;
+}
+
 const Insn* active_mask(Warp& warp, const Insn* insn, std::uint32_t mask) {
   write_uniform(warp, insn->r[0], mask, mask);
   return insn + 1;
@@ -268,6 +282,10 @@ Handler select<Op::match_all>(const Form& form) {
 template <>
 Handler select<Op::activemask>(const Form& /*form*/) {
   return &active_mask;
+}
+template <>
+Handler select<Op::read_clock>(const Form& form) {
+  return form.modifiers.type == Type::u32 ? &read_clock<std::uint32_t> : &read_clock<std::uint64_t>;
 }
 template <>
 Handler select<Op::redux>(const Form& form) {

@@ -98,6 +98,18 @@ TEST(Breakpoint, EndsTheLaunch) {
   EXPECT_EQ(slept, U32s(32, 1));
 }
 
+TEST(Clock, GrowsWithEachReadAndIsTheSameInEveryCta) {
+  LaunchResult result;
+  // Two reads in a row differ by 64; a thread that waits for 1000 ticks goes on.
+  const U32s got = run_cta(
+      "mov.u32 %r1, %clock; mov.u32 %r2, %clock; sub.u32 %r0, %r2, %r1; mov.u64 %d3, %clock64; "
+      "WAIT: mov.u64 %d4, %globaltimer; sub.u64 %d4, %d4, %d3; setp.lt.u64 %p1, %d4, 1000; "
+      "@%p1 bra WAIT; mov.u32 %r3, %clock_hi; add.u32 %r0, %r0, %r3;",
+      32, result);
+  EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
+  EXPECT_EQ(got, U32s(32, 64));
+}
+
 TEST(AtomicHalf, AddsEachHalfInLaneOrder) {
   // 32 lanes add (1, 2): 32 = 0x5000, 64 = 0x5400 in f16.
   SimulatedDevice device;

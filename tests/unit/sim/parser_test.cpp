@@ -113,7 +113,7 @@ TEST(Parser, BadTextIsAnInputError) {
       "ld.global.v4.u64 {%d1,%d2,%d3,%d4}, [%d1];",  // 32 bytes.
       "ld.global.u32 %r1, %d1;",                     // No brackets.
       "ld.param.u32 %r1, [p9];",                     // No such parameter.
-      "mov.u32 %r1, %clock;",                        // Not deterministic.
+      "mov.u32 %r1, %smid;",                         // Not deterministic.
       "call nosuch;",                                // Not defined.
       "st.const.u32 [%d1], %r1;",                    // Constant.
       ".reg .b32 %q<0>;",                            // Empty range.
