@@ -57,7 +57,7 @@ enum class Direction : std::uint8_t { to_zero, down, up };
 [[nodiscard]] constexpr float narrow_directed(double value, Direction direction) noexcept {
   if (!is_finite(value)) return canonical(static_cast<float>(value));
   const auto nearest = static_cast<float>(value);
-  const double kept = static_cast<double>(nearest);
+  const auto kept = static_cast<double>(nearest);
   if (kept == value) return nearest;
   const bool is_negative = value < 0.0;
   const bool wants_less =  // In magnitude.

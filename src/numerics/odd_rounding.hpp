@@ -39,7 +39,7 @@ inline constexpr std::uint64_t kInfinityBits64 = 0x7ff0000000000000ULL;
   if (!is_finite(value)) return static_cast<float>(value);
   const auto nearest = static_cast<float>(value);
   const std::uint32_t bits = to_bits(nearest);
-  const double kept = static_cast<double>(nearest);
+  const auto kept = static_cast<double>(nearest);
   if (kept == value || (bits & 1U) != 0) return nearest;
   const double magnitude = value < 0.0 ? -value : value;
   const double kept_magnitude = kept < 0.0 ? -kept : kept;

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "numerics/float16.hpp"
-#include "numerics/float32.hpp"
 #include "numerics/float64.hpp"
 #include "numerics/odd_rounding.hpp"
 #include "sim/isa/insn.hpp"

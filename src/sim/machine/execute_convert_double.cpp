@@ -6,6 +6,8 @@
 #include "numerics/float32.hpp"
 #include "numerics/float64.hpp"
 #include "numerics/half_arithmetic.hpp"
+#include "numerics/odd_rounding.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"

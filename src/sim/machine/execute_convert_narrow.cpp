@@ -5,6 +5,7 @@
 #include "numerics/float16.hpp"
 #include "numerics/float32.hpp"
 #include "numerics/float8.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"

@@ -1,6 +1,8 @@
 #include <cstdint>
 
 #include "numerics/float64.hpp"
+#include "numerics/odd_rounding.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/lanes.hpp"

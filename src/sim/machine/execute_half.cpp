@@ -5,6 +5,7 @@
 #include "numerics/float32.hpp"
 #include "numerics/half_arithmetic.hpp"
 #include "numerics/trigonometry.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"

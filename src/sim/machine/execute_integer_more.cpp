@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"

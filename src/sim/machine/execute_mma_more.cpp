@@ -121,12 +121,13 @@ void for_each_sum(std::size_t lane, Visit visit) {
 template <class From, std::size_t registers, std::size_t k>
 void load_a(const Warp& warp, const std::uint32_t* rows,
             Matrix<typename From::Value, kRows, k>& a) {
-  constexpr std::size_t e = From::kPerRegister;
+  constexpr std::size_t kElements = From::kPerRegister;
   for (std::size_t r = 0; r < registers; ++r) {
     const auto* const words = warp.row<const std::uint32_t>(rows[r]);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      for (std::size_t i = 0; i < e; ++i) {
-        a[lane / 4 + 8 * (r % 2)][e * (lane % 4) + i + 4 * e * (r / 2)] = From::get(words[lane], i);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        a[lane / 4 + 8 * (r % 2)][kElements * (lane % 4) + i + 4 * kElements * (r / 2)] =
+            From::get(words[lane], i);
       }
     }
   }
@@ -135,12 +136,12 @@ void load_a(const Warp& warp, const std::uint32_t* rows,
 template <class From, std::size_t registers, std::size_t k>
 void load_b(const Warp& warp, const std::uint32_t* rows,
             Matrix<typename From::Value, k, kColumns>& b) {
-  constexpr std::size_t e = From::kPerRegister;
+  constexpr std::size_t kElements = From::kPerRegister;
   for (std::size_t r = 0; r < registers; ++r) {
     const auto* const words = warp.row<const std::uint32_t>(rows[r]);
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      for (std::size_t i = 0; i < e; ++i) {
-        b[e * (lane % 4) + i + 4 * e * r][lane / 4] = From::get(words[lane], i);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        b[kElements * (lane % 4) + i + 4 * kElements * r][lane / 4] = From::get(words[lane], i);
       }
     }
   }
