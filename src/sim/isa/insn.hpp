@@ -17,6 +17,11 @@ using Handler = const Insn* (*)(Warp&, const Insn*, std::uint32_t);
 
 inline constexpr std::uint32_t kNoIndex = 0xffffffffU;
 
+/// The immediate of a setp: its BoolOp, its Compare and whether subnormals are flushed.
+inline constexpr std::int32_t kBoolOpMask = 0xff;
+inline constexpr std::int32_t kComparePosition = 8;
+inline constexpr std::int32_t kCompareFlushes = 1 << 16;
+
 /// A decoded instruction. Handlers read registers only: immediates, special registers, parameters
 /// and addresses of variables are rows of the register file, filled before the kernel starts.
 struct alignas(64) Insn {

@@ -147,12 +147,16 @@ void InstructionDecoder::decode_operands(Pending& pending) {
     fail(ast.where, fmt::format("'{}' takes {} operands ({}), found {}", ast.name, specs.size(),
                                 info(pending.form.op).operands, operands.size()));
   }
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    decode_operand(pending, specs[i], operands[i]);
-  }
-  // A missing optional source reads as "not given": all ones.
-  for (std::size_t i = operands.size(); i < specs.size(); ++i) {
-    pending.rows.push_back(code_->registers.constant(~0ULL, 4));
+  std::size_t missing = specs.size() - operands.size();
+  std::size_t next = 0;
+  for (const OperandSpec& spec : specs) {
+    if (spec.is_optional && missing > 0) {
+      // Reads as "not given": all ones.
+      pending.rows.push_back(code_->registers.constant(~0ULL, 4));
+      --missing;
+    } else {
+      decode_operand(pending, spec, operands[next++]);
+    }
   }
 }
 
@@ -246,6 +250,17 @@ std::uint32_t InstructionDecoder::narrowed(Pending& pending, const Register& fro
   return row;
 }
 
+/// Clocks are read by an instruction of their own, into a register.
+Register InstructionDecoder::clock(Pending& pending, const ClockRegister& which) {
+  Form form{Op::read_clock, {}};
+  form.modifiers.type = unsigned_of(which.width_bytes);
+  Insn read;
+  read.r[0] = temporary(which.width_bytes);
+  read.immediate = which.is_high ? 32 : 0;
+  emit(form, read, pending.ast->where);
+  return {read.r[0], which.width_bytes};
+}
+
 std::uint32_t InstructionDecoder::negated(Pending& pending, const Register& from) {
   Insn negate;
   negate.r[0] = temporary(0);
@@ -266,6 +281,8 @@ void InstructionDecoder::decode_source(Pending& pending, const Operand& operand,
   if (!place) {
     const std::optional<SpecialRegister> special = find_special_register(operand.name);
     if (special) place = Register{code_->registers.special(*special), 4};
+    const std::optional<ClockRegister> which = find_clock(operand.name);
+    if (which) place = clock(pending, *which);
   }
   if (!place) {
     const std::optional<Variable> variable = find_variable(*pending.scopes, operand.name);
@@ -342,8 +359,11 @@ void InstructionDecoder::place_rows(Pending& pending) {
 
 void InstructionDecoder::finish(Pending& pending) {
   const Position where = pending.ast->where;
-  if (pending.form.op == Op::setp_int_bool || pending.form.op == Op::setp_f32_bool) {
-    pending.insn.immediate = static_cast<std::int32_t>(pending.form.modifiers.bool_op);
+  if (info(pending.form.op).name.starts_with("setp_")) {
+    const Modifiers& modifiers = pending.form.modifiers;
+    pending.insn.immediate = static_cast<std::int32_t>(modifiers.bool_op) |
+                             (static_cast<std::int32_t>(modifiers.compare) << kComparePosition) |
+                             (modifiers.is_ftz ? kCompareFlushes : 0);
   }
   emit(pending.form, pending.insn, where);
   for (const Pending::Widening& widening : pending.widenings) {

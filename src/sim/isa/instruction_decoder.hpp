@@ -13,6 +13,7 @@
 #include "sim/isa/insn.hpp"
 #include "sim/isa/operand_spec.hpp"
 #include "sim/isa/scope.hpp"
+#include "sim/isa/special_register.hpp"
 #include "sim/isa/syntax.hpp"
 
 namespace cpverify::sim {
@@ -73,6 +74,7 @@ class InstructionDecoder {
   [[nodiscard]] std::uint32_t variable_row(const Variable& variable, const Operand& operand,
                                            Type type);
   [[nodiscard]] std::uint32_t narrowed(Pending& pending, const Register& from, Type type);
+  [[nodiscard]] Register clock(Pending& pending, const ClockRegister& which);
   [[nodiscard]] std::uint32_t negated(Pending& pending, const Register& from);
   [[nodiscard]] std::uint32_t temporary(RowWidth width);
   [[nodiscard]] std::optional<Variable> find_variable(const ScopeStack& scopes,

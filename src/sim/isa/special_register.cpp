@@ -20,6 +20,13 @@ static_assert(kNames.size() == static_cast<std::size_t>(SpecialRegister::dynamic
 
 }  // namespace
 
+std::optional<ClockRegister> find_clock(std::string_view name) noexcept {
+  if (name == "%clock" || name == "%globaltimer_lo") return ClockRegister{4, false};
+  if (name == "%clock_hi" || name == "%globaltimer_hi") return ClockRegister{4, true};
+  if (name == "%clock64" || name == "%globaltimer") return ClockRegister{8, false};
+  return std::nullopt;
+}
+
 std::optional<SpecialRegister> find_special_register(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<SpecialRegister>(i);

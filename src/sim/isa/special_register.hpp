@@ -31,7 +31,14 @@ enum class SpecialRegister : std::uint8_t {
   dynamic_smem_size,
 };
 
-/// Of `%tid.x` and so on. Clocks and SM numbers have no deterministic meaning and are not here.
+/// A register that changes while the kernel runs: %clock and %globaltimer in their widths.
+struct ClockRegister {
+  std::uint32_t width_bytes = 4;
+  bool is_high = false;  ///< The upper 32 bits.
+};
+[[nodiscard]] std::optional<ClockRegister> find_clock(std::string_view name) noexcept;
+
+/// Of `%tid.x` and so on. SM numbers have no deterministic meaning and are not here.
 [[nodiscard]] std::optional<SpecialRegister> find_special_register(std::string_view name) noexcept;
 
 }  // namespace cpverify::sim

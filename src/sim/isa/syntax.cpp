@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "cpverify/error.hpp"
-#include "sim/isa/manual_section.hpp"
 #include "cpverify/observer.hpp"
+#include "sim/isa/manual_section.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/type.hpp"
 #include "support/nearest.hpp"
@@ -70,6 +70,17 @@ constexpr auto kIntegerRoundings = std::to_array<Member<Rounding>>({{"rni", Roun
                                                                     {"rzi", Rounding::to_zero},
                                                                     {"rmi", Rounding::down},
                                                                     {"rpi", Rounding::up}});
+constexpr auto kRoundings = std::to_array<Member<Rounding>>({{"rn", Rounding::to_nearest},
+                                                             {"rz", Rounding::to_zero},
+                                                             {"rm", Rounding::down},
+                                                             {"rp", Rounding::up},
+                                                             {"rna", Rounding::to_nearest_away}});
+constexpr auto kTests = std::to_array<Member<Test>>({{"finite", Test::finite},
+                                                     {"infinite", Test::infinite},
+                                                     {"number", Test::number},
+                                                     {"notanumber", Test::not_a_number},
+                                                     {"normal", Test::normal},
+                                                     {"subnormal", Test::subnormal}});
 constexpr auto kShuffles = std::to_array<Member<Shuffle>>(
     {{"up", Shuffle::up}, {"down", Shuffle::down}, {"bfly", Shuffle::bfly}, {"idx", Shuffle::idx}});
 constexpr auto kVotes =
@@ -107,11 +118,11 @@ constexpr auto kSemantics = std::to_array<Member<MemoryOrder>>({
     {"acq_rel", MemoryOrder::acquire_release},
     {"sc", MemoryOrder::acquire_release},
 });
-constexpr auto kScopes =
-    std::to_array<Member<bool>>({{"cta", true}, {"gpu", false}, {"sys", false}});
+constexpr auto kScopes = std::to_array<Member<bool>>(
+    {{"cta", true}, {"cluster", false}, {"gpu", false}, {"sys", false}});
 constexpr auto kLevels = std::to_array<Member<bool>>(
     {{"cta", true}, {"gl", false}, {"sys", false}, {"L1", false}, {"L2", false}});
-/// Suffixes that change nothing.
+/// Suffixes that change nothing in a machine that does not round.
 constexpr auto kDivisions = std::to_array<std::string_view>({"rn", "full", "approx"});
 constexpr auto kReciprocals = std::to_array<std::string_view>({"rn", "approx"});
 
@@ -142,6 +153,22 @@ bool is_integer(Type type) {
   return type >= Type::u8 && type <= Type::s64;
 }
 
+/// Classes of types that may stand first or second.
+constexpr std::string_view listed_types(std::string_view name) {
+  if (name == "half") return "f16 bf16";
+  if (name == "half2") return "f16x2 bf16x2";
+  if (name == "f8x2") return "e4m3x2 e5m2x2";
+  return "";
+}
+
+/// Types of the elements of A and B.
+bool match_element_class(std::string_view name, std::string_view word, Modifiers& modifiers) {
+  const bool is_a = name == "abyte" || name == "afp8";
+  if (!is_a && name != "bbyte" && name != "bfp8") return false;
+  (is_a ? modifiers.a_element : modifiers.b_element) = find_type(word);
+  return is_listed(name.ends_with("byte") ? "u8 s8" : "e4m3 e5m2", word);
+}
+
 /// Matches `word` with the class `name`; false when it is not a member, or `name` no class.
 bool match_type_class(std::string_view name, std::string_view word, const OpInfo& row,
                       Modifiers& modifiers) {
@@ -157,7 +184,11 @@ bool match_type_class(std::string_view name, std::string_view word, const OpInfo
     modifiers.atype = find_type(word);
     return is_integer(modifiers.atype);
   }
-  return false;
+  if (is_listed(listed_types(name), word)) {
+    (modifiers.type == Type::none ? modifiers.type : modifiers.atype) = find_type(word);
+    return true;
+  }
+  return match_element_class(name, word, modifiers);
 }
 
 bool match_value_class(std::string_view name, std::string_view word, Modifiers& modifiers) {
@@ -169,6 +200,10 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   if (name == "fcmp") return set(kFloatCompares, modifiers.compare);
   if (name == "bool") return set(kBoolOps, modifiers.bool_op);
   if (name == "irnd") return set(kIntegerRoundings, modifiers.rounding);
+  if (name == "frnd") return set(std::span{kRoundings}.first<4>(), modifiers.rounding);
+  if (name == "hrnd") return set(std::span{kRoundings}.first<2>(), modifiers.rounding);
+  if (name == "tfrnd") return set(kRoundings, modifiers.rounding);
+  if (name == "test") return set(kTests, modifiers.test);
   if (name == "shuffle") return set(kShuffles, modifiers.shuffle);
   if (name == "vote") return set(kVotes, modifiers.vote);
   if (name == "aop") return set(kAtomicOps, modifiers.reduce);
@@ -201,6 +236,9 @@ bool match_literal(std::string_view name, std::string_view word, Modifiers& modi
   if (word == "sat") modifiers.is_sat = true;
   if (word == "NaN") modifiers.is_nan = true;
   if (word == "trans") modifiers.is_trans = true;
+  if (word == "relu") modifiers.is_relu = true;
+  if (word == "satfinite") modifiers.is_satfinite = true;
+  if (word == "shiftamt") modifiers.is_shift_amount = true;
   if (name == "shared") modifiers.space = Space::shared;
   return true;
 }

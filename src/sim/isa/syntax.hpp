@@ -34,7 +34,8 @@ enum class Compare : std::uint8_t {
   nan,
 };
 enum class BoolOp : std::uint8_t { and_op, or_op, xor_op };
-enum class Rounding : std::uint8_t { none, to_nearest, to_zero, down, up };
+enum class Rounding : std::uint8_t { none, to_nearest, to_zero, down, up, to_nearest_away };
+enum class Test : std::uint8_t { finite, infinite, number, not_a_number, normal, subnormal };
 enum class Shuffle : std::uint8_t { up, down, bfly, idx };
 enum class Vote : std::uint8_t { all, any, uni };
 enum class Reduce : std::uint8_t { add, min, max, and_op, or_op, xor_op, inc, dec, exch };
@@ -52,14 +53,20 @@ struct Modifiers {
   Vote vote = Vote::all;
   Reduce reduce = Reduce::add;
   CacheOp cache = CacheOp::none;
+  Test test = Test::finite;
+  Type a_element = Type::none;  ///< Of A and B, in mma forms that leave it open.
+  Type b_element = Type::none;
   std::uint8_t vector = 1;  ///< Elements: 1, 2 or 4.
   MemoryOrder order = MemoryOrder::weak;
   bool is_ftz = false;
   bool is_sat = false;
   bool is_nan = false;
   bool is_trans = false;
-  bool is_left = false;     ///< shf.l
-  bool is_wrapped = false;  ///< shf.wrap
+  bool is_relu = false;
+  bool is_satfinite = false;
+  bool is_shift_amount = false;  ///< bfind.shiftamt
+  bool is_left = false;          ///< shf.l
+  bool is_wrapped = false;       ///< shf.wrap
   bool is_cta_scope = false;
 };
 

@@ -26,6 +26,11 @@ enum class Type : std::uint8_t {
   bf16x2,
   f32,
   f64,
+  tf32,
+  e4m3,
+  e5m2,
+  e4m3x2,
+  e5m2x2,
   pred,
 };
 
@@ -35,12 +40,16 @@ enum class Type : std::uint8_t {
     case Type::b8:
     case Type::u8:
     case Type::s8:
+    case Type::e4m3:
+    case Type::e5m2:
       return 1;
     case Type::b16:
     case Type::u16:
     case Type::s16:
     case Type::f16:
     case Type::bf16:
+    case Type::e4m3x2:
+    case Type::e5m2x2:
       return 2;
     case Type::b32:
     case Type::u32:
@@ -48,6 +57,7 @@ enum class Type : std::uint8_t {
     case Type::f32:
     case Type::f16x2:
     case Type::bf16x2:
+    case Type::tf32:
       return 4;
     case Type::b64:
     case Type::u64:

@@ -18,8 +18,10 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
 #include "sim/isa/register_file.hpp"
 #include "sim/isa/special_register.hpp"
+#include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
@@ -30,7 +32,6 @@ namespace {
 constexpr std::size_t kAlignBytes = 64;
 /// A warp that polls memory which another warp will write must let it run.
 constexpr std::uint64_t kSliceInstructions = 1U << 16;
-constexpr std::uint32_t kBarrierCount = 16;
 
 template <class T>
 void broadcast(std::byte* row, std::uint64_t bits) {
@@ -59,6 +60,11 @@ void broadcast(std::byte* row, RowWidth width, std::uint64_t bits) {
     default:
       broadcast<std::uint64_t>(row, bits);
   }
+}
+
+bool is_barrier_reduction(Op op) {
+  return op == Op::bar_red || op == Op::bar_red_bool || op == Op::barrier_red ||
+         op == Op::barrier_red_bool;
 }
 
 std::uint32_t thread_count(const LaunchRequest& request) {
@@ -204,6 +210,8 @@ void CtaRunner::reset_warp(Warp& warp) {
 void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   cta_.id = id;
   cta_.shared.reset();
+  cta_.arrivals = {};
+  cta_.clock = 0;
   for (Warp& warp : cta_.warps) reset_warp(warp);
   for (Observer* const observer : launch_->access_observers) observer->on_cta(id);
 }
@@ -252,13 +260,51 @@ bool CtaRunner::is_complete(std::uint32_t barrier) const {
     ++arrived;
     expected = std::min(expected, warp.barrier_threads);
   }
-  if (arrived == 0) return false;
-  return expected == kFullMask ? arrived == living : arrived * kLanes >= expected;
+  const BarrierArrivals& arrivals = cta_.arrivals[barrier];
+  if (arrivals.threads > 0) expected = std::min(expected, arrivals.expected);
+  if (arrived == 0 && arrivals.threads == 0) return false;
+  if (expected == kFullMask) return arrived == living;
+  return arrived * kLanes + arrivals.threads >= expected;
 }
 
-/// Warps that have exited take part in a barrier for all threads, as in is_complete().
+/// bar.red: the number of threads of the waiting warps whose predicate is true, and whether all or
+/// any are.
+void CtaRunner::reduce_at_barrier(std::uint32_t barrier) {
+  const auto source_row = [](const Insn& insn) { return insn.r[3]; };
+  std::uint32_t count = 0;
+  std::uint32_t threads = 0;
+  const auto for_each_reducing = [&](auto visit) {
+    for (Warp& warp : cta_.warps) {
+      if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
+      const Insn& insn = *(warp.next - 1);
+      if (is_barrier_reduction(insn.op)) visit(warp, insn);
+    }
+  };
+  for_each_reducing([&](const Warp& warp, const Insn& insn) {
+    const std::uint32_t lanes = ~warp.exited;
+    threads += static_cast<std::uint32_t>(std::popcount(lanes));
+    count += static_cast<std::uint32_t>(std::popcount(warp.predicate(source_row(insn)) & lanes));
+  });
+  for_each_reducing([&](const Warp& warp, const Insn& insn) {
+    const std::uint32_t lanes = ~warp.exited;
+    if (insn.op == Op::bar_red || insn.op == Op::barrier_red) {
+      auto* const target = warp.row<std::uint32_t>(insn.r[0]);
+      for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+        target[lane] = ((lanes >> lane) & 1U) != 0 ? count : target[lane];
+      }
+      return;
+    }
+    const Form& form = launch_->code->forms[static_cast<std::size_t>(&insn - warp.code)];
+    const bool is_true = form.modifiers.bool_op == BoolOp::and_op ? count == threads : count > 0;
+    std::uint32_t& predicate = warp.predicate(insn.r[0]);
+    predicate = (predicate & ~lanes) | (is_true ? lanes : 0U);
+  });
+}
+
+/// Warps that have exited take part in a barrier for all threads, as in is_complete(). One that
+/// only arrived counts as ordered up to now: what it did since may hide a race, never invent one.
 void CtaRunner::notify_ordered(std::uint32_t barrier) const {
-  std::uint32_t arrived = 0;
+  std::uint32_t arrived = cta_.arrivals[barrier].warps;
   std::uint32_t exited = 0;
   bool is_for_all = true;
   for (const Warp& warp : cta_.warps) {
@@ -279,6 +325,8 @@ bool CtaRunner::release_barriers() {
     if (!is_complete(barrier)) continue;
     has_released = true;
     if (!launch_->access_observers.empty()) notify_ordered(barrier);
+    reduce_at_barrier(barrier);
+    cta_.arrivals[barrier] = {};
     for (Warp& warp : cta_.warps) {
       if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
       warp.state = WarpState::ready;

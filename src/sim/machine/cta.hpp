@@ -33,11 +33,22 @@ struct LaunchState {
   bool is_aborted = false;
 };
 
+inline constexpr std::uint32_t kBarrierCount = 16;
+
+/// What bar.arrive has added to a barrier since it last opened.
+struct BarrierArrivals {
+  std::uint32_t threads = 0;
+  std::uint32_t expected = 0;  ///< By the last of them.
+  std::uint32_t warps = 0;     ///< Bit i: warp i has arrived.
+};
+
 /// The CTA that runs, made anew for each by reset().
 struct Cta {
   std::array<std::uint32_t, 3> id{};
   CheckedBytes shared;
   std::vector<Warp> warps;
+  std::array<BarrierArrivals, kBarrierCount> arrivals{};
+  std::uint64_t clock = 0;  ///< What %clock64 and %globaltimer say; each read moves it on.
   LaunchState* launch = nullptr;
 };
 
@@ -63,6 +74,7 @@ class CtaRunner {
   [[nodiscard]] bool release_barriers();
   [[nodiscard]] bool is_complete(std::uint32_t barrier) const;
   void notify_ordered(std::uint32_t barrier) const;
+  void reduce_at_barrier(std::uint32_t barrier);
   void report_deadlock();
 
   LaunchState* launch_;

@@ -6,7 +6,10 @@
 #include <type_traits>
 
 #include "cpverify/observer.hpp"
+#include "numerics/float16.hpp"
 #include "numerics/float32.hpp"
+#include "numerics/float64.hpp"
+#include "numerics/half_arithmetic.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
@@ -21,6 +24,31 @@ namespace {
 
 float sum(float a, float b) {
   return numerics::canonical(a + b);
+}
+double sum(double a, double b) {
+  return numerics::canonical(a + b);
+}
+/// Halves, alone or in pairs, are words of their own so that an operation knows what they hold.
+template <class Format>
+struct Half {
+  std::uint16_t bits;
+};
+template <class Format>
+struct HalfPair {
+  std::uint32_t bits;
+};
+template <class Format>
+Half<Format> sum(Half<Format> a, Half<Format> b) {
+  return {numerics::half_add<Format>(a.bits, b.bits)};
+}
+/// The manual promises atomicity of each half only; ours is of both.
+template <class Format>
+HalfPair<Format> sum(HalfPair<Format> a, HalfPair<Format> b) {
+  const auto add = [&](std::uint32_t shift) {
+    return numerics::half_add<Format>(static_cast<std::uint16_t>(a.bits >> shift),
+                                      static_cast<std::uint16_t>(b.bits >> shift));
+  };
+  return {numerics::pack_halves(add(16), add(0))};
 }
 /// Wraps.
 template <class T>
@@ -122,14 +150,15 @@ Handler select_bits(Reduce op) {
   }
 }
 
+bool has_atomics(Space space) {
+  return space == Space::global || space == Space::shared || space == Space::generic;
+}
+
 /// Which operation goes with which type. Source: PTX ISA, atom.
 template <bool has_target>
 Handler select_atomic(const Form& form) {
   const Reduce op = form.modifiers.reduce;
-  if (form.modifiers.space == Space::constant || form.modifiers.space == Space::local ||
-      form.modifiers.space == Space::param) {
-    return nullptr;
-  }
+  if (!has_atomics(form.modifiers.space)) return nullptr;
   switch (form.modifiers.type) {
     case Type::b32:
       return select_bits<std::uint32_t, has_target>(op);
@@ -147,8 +176,27 @@ Handler select_atomic(const Form& form) {
       return op == Reduce::add ? nullptr : select_arithmetic<std::int64_t, has_target>(op);
     case Type::f32:
       return op == Reduce::add ? &atomic<float, Reduce::add, has_target> : nullptr;
+    case Type::f64:
+      return op == Reduce::add ? &atomic<double, Reduce::add, has_target> : nullptr;
     default:
       return nullptr;
+  }
+}
+
+/// .add.noftz of halves: subnormals stay.
+template <bool has_target>
+Handler select_half(const Form& form) {
+  using numerics::BFloat16Format;
+  using numerics::Float16Format;
+  switch (form.modifiers.type) {
+    case Type::f16:
+      return &atomic<Half<Float16Format>, Reduce::add, has_target>;
+    case Type::bf16:
+      return &atomic<Half<BFloat16Format>, Reduce::add, has_target>;
+    case Type::f16x2:
+      return &atomic<HalfPair<Float16Format>, Reduce::add, has_target>;
+    default:
+      return &atomic<HalfPair<BFloat16Format>, Reduce::add, has_target>;
   }
 }
 
@@ -163,9 +211,24 @@ Handler select<Op::red>(const Form& form) {
   return select_atomic<false>(form);
 }
 template <>
+Handler select<Op::atom_half>(const Form& form) {
+  return has_atomics(form.modifiers.space) ? select_half<true>(form) : nullptr;
+}
+template <>
+Handler select<Op::red_half>(const Form& form) {
+  return has_atomics(form.modifiers.space) ? select_half<false>(form) : nullptr;
+}
+template <>
 Handler select<Op::atom_cas>(const Form& form) {
-  return form.modifiers.type == Type::b32 ? &compare_and_swap<std::uint32_t>
-                                          : &compare_and_swap<std::uint64_t>;
+  if (!has_atomics(form.modifiers.space)) return nullptr;
+  switch (form.modifiers.type) {
+    case Type::b16:
+      return &compare_and_swap<std::uint16_t>;
+    case Type::b32:
+      return &compare_and_swap<std::uint32_t>;
+    default:
+      return &compare_and_swap<std::uint64_t>;
+  }
 }
 
 }  // namespace cpverify::sim

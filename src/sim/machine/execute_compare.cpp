@@ -100,7 +100,7 @@ const Insn* set_predicate_bool(Warp& warp, const Insn* insn, std::uint32_t mask)
   const std::uint32_t bits =
       compare_lanes<Operation, T>(warp.row<const T>(insn->r[2]), warp.row<const T>(insn->r[3]));
   const std::uint32_t other = warp.predicate(insn->r[4]);
-  const auto op = static_cast<BoolOp>(insn->immediate);
+  const auto op = static_cast<BoolOp>(insn->immediate & kBoolOpMask);
   write_predicate(warp.predicate(insn->r[1]), combine(op, ~bits, other), mask);
   write_predicate(warp.predicate(insn->r[0]), combine(op, bits, other), mask);
   return insn + 1;

@@ -1,4 +1,5 @@
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -17,8 +18,6 @@
 /// the other and meet again at the branch's immediate post-dominator.
 namespace cpverify::sim {
 namespace {
-
-constexpr std::uint32_t kBarrierCount = 16;
 
 const Insn* branch(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const Insn* const target = warp.code + insn->target;
@@ -79,19 +78,34 @@ const Insn* trap(Warp& warp, const Insn* insn, std::uint32_t mask) {
   return nullptr;
 }
 
-const Insn* barrier(Warp& warp, const Insn* insn, std::uint32_t mask) {
+/// Without a debugger a breakpoint ends the launch, as the hardware does.
+const Insn* breakpoint(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  report_text(warp, insn, FaultKind::illegal_instruction, mask, "breakpoint");
+  return nullptr;
+}
+
+/// What a barrier instruction names.
+struct BarrierUse {
+  std::uint32_t id = 0;
+  std::uint32_t threads = kFullMask;  ///< All ones for all threads of the CTA.
+};
+
+/// The barrier that operands `first` and `first` + 1 name; false when it cannot be, after reporting
+/// it.
+bool find_barrier(Warp& warp, const Insn* insn, std::uint32_t mask, std::size_t first,
+                  BarrierUse& use) {
   const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
-  const std::uint32_t barrier_id = warp.row<const std::uint32_t>(insn->r[0])[lane];
-  const std::uint32_t threads = warp.row<const std::uint32_t>(insn->r[1])[lane];
+  const std::uint32_t barrier_id = warp.row<const std::uint32_t>(insn->r[first])[lane];
+  const std::uint32_t threads = warp.row<const std::uint32_t>(insn->r[first + 1])[lane];
   if (barrier_id >= kBarrierCount) {
     report_text(warp, insn, FaultKind::illegal_instruction, mask,
                 fmt::format("barrier {} of {}", barrier_id, kBarrierCount));
-    return nullptr;
+    return false;
   }
   if (threads != kFullMask && (threads == 0 || threads % kLanes != 0)) {
     report_text(warp, insn, FaultKind::illegal_instruction, mask,
                 fmt::format("barrier for {} threads, not a multiple of 32", threads));
-    return nullptr;
+    return false;
   }
   const std::uint32_t missing = ~warp.exited & ~mask;
   if (missing != 0) {
@@ -99,13 +113,33 @@ const Insn* barrier(Warp& warp, const Insn* insn, std::uint32_t mask) {
         warp, insn, FaultKind::deadlock, mask,
         fmt::format("barrier {} in divergent code: lanes {:#010x} of the warp are elsewhere",
                     barrier_id, missing));
-    return nullptr;
+    return false;
   }
+  use = {barrier_id, threads};
+  return true;
+}
+
+/// bar.sync, and with `first` = 1 bar.red, whose result is written when the barrier opens.
+template <std::size_t first>
+const Insn* barrier(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  BarrierUse use;
+  if (!find_barrier(warp, insn, mask, first, use)) return nullptr;
   warp.state = WarpState::at_barrier;
-  warp.barrier = barrier_id;
-  warp.barrier_threads = threads;
+  warp.barrier = use.id;
+  warp.barrier_threads = use.threads;
   warp.next = insn + 1;
   return nullptr;
+}
+
+/// bar.arrive counts the warp and goes on.
+const Insn* arrive(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  BarrierUse use;
+  if (!find_barrier(warp, insn, mask, 0, use)) return nullptr;
+  BarrierArrivals& arrivals = warp.cta->arrivals[use.id];
+  arrivals.threads += kLanes;
+  arrivals.warps |= 1U << warp.index;
+  arrivals.expected = use.threads;
+  return insn + 1;
 }
 
 }  // namespace
@@ -131,12 +165,40 @@ Handler select<Op::trap>(const Form& /*form*/) {
   return &trap;
 }
 template <>
+Handler select<Op::brkpt>(const Form& /*form*/) {
+  return &breakpoint;
+}
+template <>
 Handler select<Op::bar_sync>(const Form& /*form*/) {
-  return &barrier;
+  return &barrier<0>;
 }
 template <>
 Handler select<Op::barrier_sync>(const Form& /*form*/) {
-  return &barrier;
+  return &barrier<0>;
+}
+template <>
+Handler select<Op::bar_arrive>(const Form& /*form*/) {
+  return &arrive;
+}
+template <>
+Handler select<Op::barrier_arrive>(const Form& /*form*/) {
+  return &arrive;
+}
+template <>
+Handler select<Op::bar_red>(const Form& /*form*/) {
+  return &barrier<1>;
+}
+template <>
+Handler select<Op::bar_red_bool>(const Form& form) {
+  return form.modifiers.bool_op == BoolOp::xor_op ? nullptr : &barrier<1>;
+}
+template <>
+Handler select<Op::barrier_red>(const Form& /*form*/) {
+  return &barrier<1>;
+}
+template <>
+Handler select<Op::barrier_red_bool>(const Form& form) {
+  return form.modifiers.bool_op == BoolOp::xor_op ? nullptr : &barrier<1>;
 }
 
 }  // namespace cpverify::sim

@@ -142,6 +142,7 @@ Handler select_to_integer(const Modifiers& modifiers) {
     case Rounding::up:
       return choose_to_integer<Target, Rounding::up>(modifiers.is_ftz);
     case Rounding::none:
+    case Rounding::to_nearest_away:
       return nullptr;
   }
   return nullptr;
@@ -275,6 +276,8 @@ Handler select<Op::cvt_f32_f32>(const Form& form) {
       return select_float_to_float<Rounding::down>(form.modifiers);
     case Rounding::up:
       return select_float_to_float<Rounding::up>(form.modifiers);
+    case Rounding::to_nearest_away:
+      return nullptr;
   }
   return nullptr;
 }

@@ -16,9 +16,9 @@
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/warp.hpp"
 
-/// ldmatrix. Lanes 8m to 8m+7 give the addresses of the rows of matrix m: 8 elements of 16 bits.
-/// Lane l receives elements 2(l%4) and 2(l%4)+1 of row l/4, so that a register's 32 lanes are the
-/// matrix, row by row. With .trans, rows and columns change places.
+/// ldmatrix, stmatrix and movmatrix. Lanes 8m to 8m+7 give the addresses of the rows of matrix m: 8
+/// elements of 16 bits. Lane l receives elements 2(l%4) and 2(l%4)+1 of row l/4, so that a
+/// register's 32 lanes are the matrix, row by row. With .trans, rows and columns change places.
 namespace cpverify::sim {
 namespace {
 
@@ -37,25 +37,30 @@ Matrix transposed(const Matrix& matrix) {
   return result;
 }
 
+bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (mask == kFullMask) return true;
+  const std::string detail = fmt::format("{} executed by lanes {:#010x} instead of the whole warp",
+                                         info(insn->op).syntax, mask);
+  ViolationEvent event;
+  event.kind = FaultKind::illegal_instruction;
+  event.lanes = mask;
+  event.detail = detail;
+  report(warp, insn, event);
+  return false;
+}
+
+/// Only the lanes that address a row of `count` matrices need a good address.
+constexpr std::uint32_t address_lanes(std::size_t count) {
+  return count == 4 ? kFullMask : (1U << (count * kMatrixRows % 32)) - 1;
+}
+
 template <std::size_t count, bool is_transposed>
 const Insn* load_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  if (mask != kFullMask) {
-    const std::string detail =
-        fmt::format("ldmatrix executed by lanes {:#010x} instead of the whole warp", mask);
-    ViolationEvent event;
-    event.kind = FaultKind::illegal_instruction;
-    event.lanes = mask;
-    event.detail = detail;
-    report(warp, insn, event);
-    return nullptr;
-  }
-  // Only the lanes that address a row need a good address.
-  constexpr std::uint32_t kAddressLanes =
-      count == 4 ? kFullMask : (1U << (count * kMatrixRows % 32)) - 1;
+  if (!is_whole_warp(warp, insn, mask)) return nullptr;
   AddressOperand address = address_operand(insn, count);
   std::array<Matrix, count> matrices{};
   Access access;
-  for (std::uint32_t left = kAddressLanes; left != 0; left &= ~access.lanes) {
+  for (std::uint32_t left = address_lanes(count); left != 0; left &= ~access.lanes) {
     if (!begin_access(warp, insn, left, {address, {AccessKind::read, kRowBytes}}, access)) {
       return nullptr;
     }
@@ -71,6 +76,45 @@ const Insn* load_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
     std::memcpy(warp.row<std::uint32_t>(insn->r[i]), matrix.data(), sizeof matrix);
   }
   return insn + 1;
+}
+
+/// [address], then `count` registers.
+template <std::size_t count, bool is_transposed>
+const Insn* store_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (!is_whole_warp(warp, insn, mask)) return nullptr;
+  std::array<Matrix, count> matrices{};
+  for (std::size_t i = 0; i < count; ++i) {
+    std::memcpy(matrices[i].data(), warp.row<const std::uint32_t>(insn->r[1 + i]),
+                sizeof matrices[i]);
+    if constexpr (is_transposed) matrices[i] = transposed(matrices[i]);
+  }
+  const AddressOperand address = address_operand(insn, 0);
+  Access access;
+  for (std::uint32_t left = address_lanes(count); left != 0; left &= ~access.lanes) {
+    if (!begin_access(warp, insn, left, {address, {AccessKind::write, kRowBytes}}, access)) {
+      return nullptr;
+    }
+    for (std::size_t lane = 0; lane < count * kMatrixRows; ++lane) {
+      if (((access.lanes >> lane) & 1U) == 0) continue;
+      std::memcpy(access.bytes->data() + access.offsets[lane],
+                  matrices[lane / kMatrixRows][lane % kMatrixRows].data(), kRowBytes);
+    }
+  }
+  return insn + 1;
+}
+
+const Insn* transpose_matrix(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (!is_whole_warp(warp, insn, mask)) return nullptr;
+  Matrix matrix{};
+  std::memcpy(matrix.data(), warp.row<const std::uint32_t>(insn->r[1]), sizeof matrix);
+  const Matrix result = transposed(matrix);
+  std::memcpy(warp.row<std::uint32_t>(insn->r[0]), result.data(), sizeof result);
+  return insn + 1;
+}
+
+template <std::size_t count>
+Handler choose_store(const Form& form) {
+  return form.modifiers.is_trans ? &store_matrices<count, true> : &store_matrices<count, false>;
 }
 
 template <std::size_t count>
@@ -91,6 +135,22 @@ Handler select<Op::ldmatrix_x2>(const Form& form) {
 template <>
 Handler select<Op::ldmatrix_x4>(const Form& form) {
   return choose<4>(form);
+}
+template <>
+Handler select<Op::stmatrix_x1>(const Form& form) {
+  return choose_store<1>(form);
+}
+template <>
+Handler select<Op::stmatrix_x2>(const Form& form) {
+  return choose_store<2>(form);
+}
+template <>
+Handler select<Op::stmatrix_x4>(const Form& form) {
+  return choose_store<4>(form);
+}
+template <>
+Handler select<Op::movmatrix>(const Form& /*form*/) {
+  return &transpose_matrix;
 }
 
 }  // namespace cpverify::sim

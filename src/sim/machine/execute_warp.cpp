@@ -131,6 +131,20 @@ const Insn* ballot(Warp& warp, const Insn* insn, std::uint32_t mask) {
   return insn + 1;
 }
 
+/// Time that passes with each look at it: it is the same in every run, grows, and lets a kernel
+/// that waits for it go on.
+template <class T>
+const Insn* read_clock(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  constexpr std::uint64_t kTicksPerRead = 64;
+  warp.cta->clock += kTicksPerRead;
+  const auto value = static_cast<T>(warp.cta->clock >> insn->immediate);
+  T* const target = warp.row<T>(insn->r[0]);
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    target[lane] = ((mask >> lane) & 1U) != 0 ? value : target[lane];
+  }
+  return insn + 1;
+}
+
 const Insn* active_mask(Warp& warp, const Insn* insn, std::uint32_t mask) {
   write_uniform(warp, insn->r[0], mask, mask);
   return insn + 1;
@@ -279,6 +293,10 @@ Handler select<Op::activemask>(const Form& /*form*/) {
   return &active_mask;
 }
 template <>
+Handler select<Op::read_clock>(const Form& form) {
+  return form.modifiers.type == Type::u32 ? &read_clock<std::uint32_t> : &read_clock<std::uint64_t>;
+}
+template <>
 Handler select<Op::redux>(const Form& form) {
   const Reduce op = form.modifiers.reduce;
   if (form.modifiers.type == Type::b32) {
@@ -300,6 +318,11 @@ Handler select<Op::membar>(const Form& form) {
 template <>
 Handler select<Op::fence>(const Form& form) {
   return form.modifiers.is_cta_scope ? &do_nothing : &fence;
+}
+/// A sleep of no length is one that the manual allows: it gives an upper bound only.
+template <>
+Handler select<Op::nanosleep>(const Form& /*form*/) {
+  return &do_nothing;
 }
 template <>
 Handler select<Op::prefetch>(const Form& /*form*/) {

@@ -81,8 +81,8 @@ TEST(Parser, InnermostLineIsReported) {
 TEST(Parser, RefusalsNameThePlace) {
   const std::string unknown = load_error(module_text(".entry k() {\n  bogus.f32 %r1;\n}"));
   EXPECT_THAT(unknown, StartsWith("bad.ptx:5:3: instruction 'bogus.f32' is not supported"));
-  const std::string form = load_error(module_text(".entry k() {\n  add.f64 %d1, %d2, %d3;\n}"));
-  EXPECT_THAT(form, StartsWith("bad.ptx:5:3: instruction form 'add.f64' is not supported"));
+  const std::string form = load_error(module_text(".entry k() {\n  add.rz.f32 %f1, %f2, %f3;\n}"));
+  EXPECT_THAT(form, StartsWith("bad.ptx:5:3: instruction form 'add.rz.f32' is not supported"));
   EXPECT_THAT(form, HasSubstr("floating-point-instructions-add"));
   EXPECT_THAT(load_error(kernel_text(0, "atom.global.add.s64 %d1, [%d2], %d3;")),
               HasSubstr("parallel-synchronization-and-communication-instructions-atom"));
@@ -113,7 +113,7 @@ TEST(Parser, BadTextIsAnInputError) {
       "ld.global.v4.u64 {%d1,%d2,%d3,%d4}, [%d1];",  // 32 bytes.
       "ld.global.u32 %r1, %d1;",                     // No brackets.
       "ld.param.u32 %r1, [p9];",                     // No such parameter.
-      "mov.u32 %r1, %clock;",                        // Not deterministic.
+      "mov.u32 %r1, %smid;",                         // Not deterministic.
       "call nosuch;",                                // Not defined.
       "st.const.u32 [%d1], %r1;",                    // Constant.
       ".reg .b32 %q<0>;",                            // Empty range.
