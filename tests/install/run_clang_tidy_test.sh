@@ -2,6 +2,7 @@
 # Runs scripts/run-clang-tidy in a small tree with stand-ins for clang-tidy and ninja: files with a
 # defect fail, clean files are remembered, and a changed header makes them be looked at again.
 set -euo pipefail
+unset CPVERIFY_TIDY  # What the caller wants linted is not what is tested.
 
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd -P)
 work=$(mktemp -d)
