@@ -1,16 +1,17 @@
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cpverify/error.hpp"
 #include "sim/inspect/module_facts.hpp"
+#include "sim/isa/kernel_info.hpp"
 #include "unit/sim/simulated_device.hpp"
 
 namespace cpverify::sim {
@@ -135,9 +136,8 @@ TEST(InspectModule, RefusesEveryTruncationOfAKernelWithItsPlace) {
 TEST(InspectModule, RefusesCallsThatDoubleThirtyTimes) {
   std::string functions = ".func f30() { }\n";
   for (int i = 29; i >= 0; --i) {
-    const std::string callee = std::to_string(i + 1);
-    functions += ".func f" + std::to_string(i) + "() { call.uni f" + callee + ", (); call.uni f" +
-                 callee + ", (); }\n";
+    functions +=
+        fmt::format(".func f{0}() {{ call.uni f{1}, (); call.uni f{1}, (); }}\n", i, i + 1);
   }
   EXPECT_THAT(refusal(module("call.uni f0, (); ret;", functions)), HasSubstr("four million"));
 }
