@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "cpverify/schedule.hpp"
 #include "gpu/driver_api.hpp"
 
 namespace cpverify {
@@ -18,6 +19,7 @@ struct SimOptions {
   std::uint64_t instruction_budget =
       1ULL << 36;                         ///< Warp instructions of one launch, then Fault deadlock.
   std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
+  ScheduleSpec schedule;                  ///< Of each launch.
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.

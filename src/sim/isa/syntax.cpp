@@ -95,7 +95,8 @@ constexpr auto kCacheOps = std::to_array<Member<CacheOp>>({
 constexpr auto kVectors = std::to_array<Member<std::uint8_t>>({{"v2", 2}, {"v4", 4}});
 constexpr auto kDirections = std::to_array<Member<bool>>({{"l", true}, {"r", false}});
 constexpr auto kShiftModes = std::to_array<Member<bool>>({{"wrap", true}, {"clamp", false}});
-/// Suffixes that change nothing in a machine which executes one access after the other, unrounded.
+/// Suffixes that change no result in a machine which executes one access after the other,
+/// unrounded.
 constexpr auto kSemantics = std::to_array<std::string_view>(
     {"weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc"});
 constexpr auto kScopes = std::to_array<std::string_view>({"cta", "gpu", "sys"});
@@ -165,11 +166,14 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   if (name == "vec") return set(kVectors, modifiers.vector);
   if (name == "direction") return set(kDirections, modifiers.is_left);
   if (name == "shift_mode") return set(kShiftModes, modifiers.is_wrapped);
+  if (name == "sem") {
+    modifiers.is_strong = word != "weak";
+    return is_one_of(kSemantics, word);
+  }
   return false;
 }
 
 bool match_inert_class(std::string_view name, std::string_view word) {
-  if (name == "sem") return is_one_of(kSemantics, word);
   if (name == "scope") return is_one_of(kScopes, word);
   if (name == "level") return is_one_of(kLevels, word);
   if (name == "fdiv") return is_one_of(kDivisions, word);

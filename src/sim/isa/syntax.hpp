@@ -58,6 +58,7 @@ struct Modifiers {
   bool is_trans = false;
   bool is_left = false;     ///< shf.l
   bool is_wrapped = false;  ///< shf.wrap
+  bool is_strong = false;   ///< A memory access other than .weak: others may race with it.
 };
 
 struct Form {

@@ -8,17 +8,16 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
 #include "sim/isa/register_file.hpp"
 #include "sim/isa/special_register.hpp"
+#include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
@@ -27,9 +26,6 @@ namespace cpverify::sim {
 namespace {
 
 constexpr std::size_t kAlignBytes = 64;
-/// A warp that polls memory which another warp will write must let it run.
-constexpr std::uint64_t kSliceInstructions = 1U << 16;
-constexpr std::uint32_t kBarrierCount = 16;
 
 template <class T>
 void broadcast(std::byte* row, std::uint64_t bits) {
@@ -206,59 +202,27 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   for (Warp& warp : cta_.warps) reset_warp(warp);
 }
 
-void CtaRunner::run(const std::array<std::uint32_t, 3>& id) {
-  reset(id);
-  while (!launch_->is_aborted) {
-    const bool has_run = run_ready_warps();
-    if (launch_->is_aborted) return;
-    const bool has_released = release_barriers();
-    if (has_run || has_released) continue;
-    const bool is_done = std::all_of(cta_.warps.begin(), cta_.warps.end(), [](const Warp& warp) {
-      return warp.state == WarpState::done;
-    });
-    if (!is_done) report_deadlock();
-    return;
-  }
-}
-
-bool CtaRunner::run_ready_warps() {
-  bool has_run = false;
-  for (Warp& warp : cta_.warps) {
-    if (warp.state != WarpState::ready) continue;
-    has_run = true;
-    run_warp(warp, kSliceInstructions);
-    if (launch_->is_aborted) return true;
-    if (warp.state == WarpState::at_barrier) {
-      const ExecutionPoint point = execution_point(warp, warp.next - 1);
-      for (Observer* const observer : launch_->observers) {
-        observer->on_barrier(point, warp.barrier, BarrierEvent::arrive);
-      }
-    }
-  }
-  return has_run;
-}
-
 /// A barrier for all threads counts warps that have exited as arrived, as the hardware does.
-bool CtaRunner::is_complete(std::uint32_t barrier) const {
-  std::uint32_t arrived = 0;
+BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier) {
   std::uint32_t living = 0;
-  std::uint32_t expected = kFullMask;
-  for (const Warp& warp : cta_.warps) {
+  std::uint32_t threads = kFullMask;
+  BarrierCount count;
+  for (const Warp& warp : cta.warps) {
     if (warp.state == WarpState::done) continue;
     ++living;
     if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
-    ++arrived;
-    expected = std::min(expected, warp.barrier_threads);
+    ++count.arrived;
+    threads = std::min(threads, warp.barrier_threads);
   }
-  if (arrived == 0) return false;
-  return expected == kFullMask ? arrived == living : arrived * kLanes >= expected;
+  count.expected = threads == kFullMask ? living : threads / kLanes;
+  return count;
 }
 
-bool CtaRunner::release_barriers() {
-  bool has_released = false;
+bool CtaRunner::open_barriers() {
+  bool has_opened = false;
   for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
-    if (!is_complete(barrier)) continue;
-    has_released = true;
+    if (!count_barrier(cta_, barrier).is_complete()) continue;
+    has_opened = true;
     for (Warp& warp : cta_.warps) {
       if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
       warp.state = WarpState::ready;
@@ -268,38 +232,14 @@ bool CtaRunner::release_barriers() {
       }
     }
   }
-  return has_released;
+  return has_opened;
 }
 
-void CtaRunner::report_deadlock() {
-  std::string detail = "warps wait for barriers that will not complete:";
-  Warp* first = nullptr;
-  for (Warp& warp : cta_.warps) {
-    if (warp.state != WarpState::at_barrier) continue;
-    if (first == nullptr) first = &warp;
-    detail += fmt::format(" warp {} at barrier {},", warp.index, warp.barrier);
-  }
-  detail.pop_back();
-  ViolationEvent event;
-  event.kind = FaultKind::deadlock;
-  event.space = MemorySpace::shared;
-  event.lanes = first->active;
-  event.detail = detail;
-  report(*first, first->next - 1, event);
-}
+namespace {
 
-void run_warp(Warp& warp, std::uint64_t slice) {
+/// A warp's turn has ended at `insn`, null when it has stopped.
+void account(Warp& warp, const Insn* insn, std::uint64_t executed, std::uint64_t threads) {
   LaunchState& launch = *warp.cta->launch;
-  const std::uint64_t limit = std::min(slice, launch.budget_left);
-  std::uint64_t executed = 0;
-  std::uint64_t threads = 0;
-  const Insn* insn = warp.next;
-  while (insn != nullptr && executed < limit) {
-    ++executed;
-    const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
-    threads += static_cast<std::uint64_t>(std::popcount(mask));
-    insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
-  }
   if (insn != nullptr) warp.next = insn;
   launch.budget_left -= executed;
   launch.warp_instructions += executed;
@@ -310,6 +250,49 @@ void run_warp(Warp& warp, std::uint64_t slice) {
   event.lanes = warp.active;
   event.detail = "the launch has used up its instruction budget";
   report(warp, insn, event);
+}
+
+/// Where the order of warps may matter.
+bool is_point(const Insn& insn) {
+  if (insn.space == Space::local || insn.space == Space::param) return false;
+  const Effect effect = info(insn.op).effect;
+  return effect == Effect::memory || effect == Effect::barrier || insn.op == Op::membar ||
+         insn.op == Op::fence || insn.op == Op::bar_warp;
+}
+
+}  // namespace
+
+void run_warp(Warp& warp, std::uint64_t slice) {
+  const std::uint64_t limit = std::min(slice, warp.cta->launch->budget_left);
+  std::uint64_t executed = 0;
+  std::uint64_t threads = 0;
+  const Insn* insn = warp.next;
+  while (insn != nullptr && executed < limit) {
+    ++executed;
+    const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
+    threads += static_cast<std::uint64_t>(std::popcount(mask));
+    insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+  }
+  account(warp, insn, executed, threads);
+}
+
+void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points) {
+  const std::uint64_t limit = std::min(slice, warp.cta->launch->budget_left);
+  std::uint64_t executed = 0;
+  std::uint64_t threads = 0;
+  std::uint32_t passed = 0;
+  const Insn* insn = warp.next;
+  while (insn != nullptr && executed < limit) {
+    if (is_point(*insn)) {
+      if (passed == points) break;
+      ++passed;
+    }
+    ++executed;
+    const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
+    threads += static_cast<std::uint64_t>(std::popcount(mask));
+    insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+  }
+  account(warp, insn, executed, threads);
 }
 
 ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {

@@ -31,7 +31,7 @@ struct LaunchState {
   bool is_aborted = false;
 };
 
-/// The CTA that runs, made anew for each by reset().
+/// A CTA that runs.
 struct Cta {
   std::array<std::uint32_t, 3> id{};
   CheckedBytes shared;
@@ -39,13 +39,17 @@ struct Cta {
   LaunchState* launch = nullptr;
 };
 
-/// The CTAs of a launch, one after the other in the same storage.
+/// A resident CTA with its storage, in which one after the other runs.
 class CtaRunner {
  public:
   explicit CtaRunner(LaunchState& launch);
 
-  /// Runs the CTA with this index to its end, or until the launch is aborted.
-  void run(const std::array<std::uint32_t, 3>& id);
+  /// Makes it the CTA with this index, none of whose warps has run.
+  void reset(const std::array<std::uint32_t, 3>& id);
+  /// Lets the warps go on whose barrier is complete. False when there are none.
+  bool open_barriers();
+  [[nodiscard]] const Cta& cta() const noexcept { return cta_; }
+  [[nodiscard]] Cta& cta() noexcept { return cta_; }
 
  private:
   struct AlignedDelete {
@@ -54,13 +58,8 @@ class CtaRunner {
 
   void make_image();
   void make_specials();
-  void reset(const std::array<std::uint32_t, 3>& id);
   void reset_warp(Warp& warp);
   void fill_specials(Warp& warp);
-  [[nodiscard]] bool run_ready_warps();
-  [[nodiscard]] bool release_barriers();
-  [[nodiscard]] bool is_complete(std::uint32_t barrier) const;
-  void report_deadlock();
 
   LaunchState* launch_;
   Cta cta_;
@@ -71,8 +70,24 @@ class CtaRunner {
   std::unique_ptr<std::byte, AlignedDelete> registers_;
 };
 
+/// Barriers that a CTA has.
+inline constexpr std::uint32_t kBarrierCount = 16;
+
+/// Which warps of a CTA wait at a barrier, and for how many.
+struct BarrierCount {
+  std::uint32_t arrived = 0;
+  std::uint32_t expected = 0;  ///< Warps; those that have exited are not waited for.
+
+  [[nodiscard]] bool is_complete() const noexcept { return arrived > 0 && arrived >= expected; }
+};
+
+[[nodiscard]] BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier);
+
 /// Runs a warp until it stops, its time slice ends or the launch is aborted.
 void run_warp(Warp& warp, std::uint64_t slice);
+
+/// The same, and ends before the next memory or synchronisation instruction after `points` of them.
+void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points);
 
 [[nodiscard]] ExecutionPoint execution_point(const Warp& warp, const Insn* insn);
 

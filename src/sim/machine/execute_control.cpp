@@ -18,8 +18,6 @@
 namespace cpverify::sim {
 namespace {
 
-constexpr std::uint32_t kBarrierCount = 16;
-
 const Insn* branch(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const Insn* const target = warp.code + insn->target;
   const std::uint32_t rest = warp.active & ~mask;

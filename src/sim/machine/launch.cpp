@@ -16,7 +16,9 @@
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/grid.hpp"
 #include "sim/machine/kernel.hpp"
+#include "sim/machine/schedule.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -78,22 +80,15 @@ std::optional<Refusal> check(const KernelInfo& info, const LaunchRequest& reques
   return std::nullopt;
 }
 
-void run_grid(LaunchState& state, const std::array<std::uint32_t, 3>& grid) {
-  CtaRunner runner{state};
-  for (std::uint32_t z = 0; z < grid[2]; ++z) {
-    for (std::uint32_t y = 0; y < grid[1]; ++y) {
-      for (std::uint32_t x = 0; x < grid[0]; ++x) {
-        runner.run({x, y, z});
-        if (state.is_aborted) return;
-      }
-    }
-  }
-}
-
 }  // namespace
 
 LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequest& request,
                     std::span<Observer* const> observers) {
+  return launch(memory, kernel, request, *make_schedule(request.schedule), observers);
+}
+
+LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequest& request,
+                    Schedule& schedule, std::span<Observer* const> observers) {
   LaunchResult result;
   if (const auto refusal = check(kernel.code.info, request)) {
     result.status = refusal->status;
@@ -118,7 +113,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   state.last_allocation.resize(kernel.code.insns.size());
   state.budget_left = request.instruction_budget;
 
-  run_grid(state, request.grid);
+  GridRunner{state, schedule}.run();
   result.status = state.is_aborted ? LaunchStatus::aborted : LaunchStatus::completed;
   result.faults = faults.take();
   result.warp_instructions = state.warp_instructions;

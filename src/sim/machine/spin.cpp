@@ -1,0 +1,79 @@
+#include "sim/machine/spin.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/syntax.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+bool is_equal(const StackEntry& left, const StackEntry& right) noexcept {
+  return left.join == right.join && left.resume == right.resume && left.lanes == right.lanes;
+}
+
+/// Everything that decides what a warp does next, but for memory.
+struct WarpSnapshot {
+  WarpSnapshot(const Warp& warp, std::uint32_t register_bytes)
+      : next{warp.next},
+        active{warp.active},
+        exited{warp.exited},
+        stack{warp.stack},
+        registers(warp.registers, warp.registers + register_bytes) {}
+
+  [[nodiscard]] bool is_state_of(const Warp& warp) const noexcept {
+    return next == warp.next && active == warp.active && exited == warp.exited &&
+           std::equal(stack.begin(), stack.end(), warp.stack.begin(), warp.stack.end(), is_equal) &&
+           std::memcmp(registers.data(), warp.registers, registers.size()) == 0;
+  }
+
+  const Insn* next;
+  std::uint32_t active;
+  std::uint32_t exited;
+  std::vector<StackEntry> stack;
+  std::vector<std::byte> registers;
+};
+
+bool is_load(Op op) noexcept {
+  return op == Op::ld || op == Op::ldu || op == Op::ldmatrix_x1 || op == Op::ldmatrix_x2 ||
+         op == Op::ldmatrix_x4;
+}
+
+/// Atomics do not count: one that changes memory returns another value the next time, so that the
+/// registers do not repeat.
+bool is_atomic(Op op) noexcept {
+  return op == Op::atom || op == Op::atom_cas;
+}
+
+}  // namespace
+
+Spin run_probe(Warp& warp, std::uint32_t register_bytes) {
+  const LaunchState& launch = *warp.cta->launch;
+  const WarpSnapshot start{warp, register_bytes};
+  bool has_written = false;
+  bool has_polled = false;
+  bool has_returned = false;
+  for (std::uint64_t i = 0; i < kProbeInstructions; ++i) {
+    const Op op = warp.next->op;
+    const bool is_strong =
+        launch.code->forms[static_cast<std::size_t>(warp.next - warp.code)].modifiers.is_strong;
+    has_polled = has_polled || is_atomic(op) || (is_strong && is_load(op));
+    has_written =
+        has_written || (info(op).effect == Effect::memory && !is_load(op) && !is_atomic(op));
+    run_warp(warp, 1);
+    if (launch.is_aborted || warp.state != WarpState::ready) return Spin::none;
+    if (warp.next != start.next) continue;
+    if (!has_written && start.is_state_of(warp)) return Spin::endless;
+    has_returned = true;
+  }
+  return has_returned && has_polled && !has_written ? Spin::polling : Spin::none;
+}
+
+}  // namespace cpverify::sim
