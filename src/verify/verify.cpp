@@ -13,8 +13,10 @@
 #include <fmt/format.h>
 
 #include "cpverify/data.hpp"
+#include "cpverify/error.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
+#include "cpverify/schedule.hpp"
 #include "cpverify/step.hpp"
 #include "cpverify/verdict.hpp"
 #include "gpu/lane.hpp"
@@ -108,6 +110,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   // A fresh lane for each run: a fault leaves a real context unusable, and nothing may leak over.
   sim::SimOptions sim_options;
   sim_options.device_count = devices;
+  sim_options.schedule = scenario().schedule;
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)
                                               : verify_detail::open_sim_lane(sim_options);
@@ -156,6 +159,7 @@ std::string repro_command(const Scenario& scenario, const VerifyOptions& options
   std::string command = fmt::format("./cpverify --scenario {}", scenario.path.generic_string());
   if (options.lane == LaneKind::cuda) command += " --lane cuda";
   if (options.seed) command += fmt::format(" --seed {}", *options.seed);
+  if (options.schedule) command += fmt::format(" --schedule {}", text(*options.schedule));
   for (const StrategyKind strategy : options.strategies) {
     command += fmt::format(" --strategy {}", name(strategy));
   }
@@ -168,12 +172,19 @@ std::string repro_command(const Scenario& scenario, const VerifyOptions& options
 Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   Scenario effective = scenario;
   if (options.seed) effective.data.seed = *options.seed;
+  if (options.schedule) effective.schedule = *options.schedule;
   if (!options.strategies.empty()) effective.strategies = options.strategies;
   if (!options.modes.empty()) effective.data.modes = options.modes;
+
+  if (options.lane == LaneKind::cuda && effective.schedule.policy != SchedulePolicy::round_robin) {
+    throw InputError{fmt::format("{}: schedule {} is for lane sim; GPUs have their own",
+                                 effective.path.generic_string(), text(effective.schedule))};
+  }
 
   Verdict verdict;
   verdict.scenario = effective.name;
   verdict.path = effective.path.generic_string();
+  if (options.lane == LaneKind::sim) verdict.schedule = text(effective.schedule);
   verdict.repro = repro_command(effective, options);
   Verification verification{effective, options};
   for (const StrategyKind strategy : effective.strategies) {
