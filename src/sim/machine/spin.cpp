@@ -46,10 +46,14 @@ bool is_load(Op op) noexcept {
          op == Op::ldmatrix_x4;
 }
 
-/// Atomics do not count: one that changes memory returns another value the next time, so that the
-/// registers do not repeat.
+/// Atomics do not count as writes: one that changes memory returns another value the next time, so
+/// that the registers do not repeat.
 bool is_atomic(Op op) noexcept {
   return op == Op::atom || op == Op::atom_cas;
+}
+
+bool is_write(Op op) noexcept {
+  return info(op).effect == Effect::memory && !is_load(op) && !is_atomic(op);
 }
 
 }  // namespace
@@ -57,23 +61,25 @@ bool is_atomic(Op op) noexcept {
 Spin run_probe(Warp& warp, std::uint32_t register_bytes) {
   const LaunchState& launch = *warp.cta->launch;
   const WarpSnapshot start{warp, register_bytes};
-  bool has_written = false;
   bool has_polled = false;
   bool has_returned = false;
   for (std::uint64_t i = 0; i < kProbeInstructions; ++i) {
-    const Op op = warp.next->op;
+    const Insn& insn = *warp.next;
+    const bool is_executed = (warp.active & (warp.predicate(insn.guard) ^ insn.guard_flip)) != 0;
     const bool is_strong =
         launch.code->forms[static_cast<std::size_t>(warp.next - warp.code)].modifiers.is_strong;
-    has_polled = has_polled || is_atomic(op) || (is_strong && is_load(op));
-    has_written =
-        has_written || (info(op).effect == Effect::memory && !is_load(op) && !is_atomic(op));
+    has_polled = has_polled || is_atomic(insn.op) || (is_strong && is_load(insn.op));
+    if (is_executed && is_write(insn.op)) {
+      run_warp(warp, kProbeInstructions - i);
+      return Spin::none;
+    }
     run_warp(warp, 1);
     if (launch.is_aborted || warp.state != WarpState::ready) return Spin::none;
     if (warp.next != start.next) continue;
-    if (!has_written && start.is_state_of(warp)) return Spin::endless;
+    if (start.is_state_of(warp)) return Spin::endless;
     has_returned = true;
   }
-  return has_returned && has_polled && !has_written ? Spin::polling : Spin::none;
+  return has_returned && has_polled ? Spin::polling : Spin::none;
 }
 
 }  // namespace cpverify::sim

@@ -14,9 +14,9 @@ enum class Spin : std::uint8_t {
 };
 
 /// Instructions of a loop that is recognised as spinning, at most.
-inline constexpr std::uint64_t kProbeInstructions = 1U << 12;
+inline constexpr std::uint64_t kProbeInstructions = 1U << 10;
 
-/// Runs a ready warp for at most kProbeInstructions, and less when its state repeats.
+/// Runs a ready warp for kProbeInstructions, and less when its state repeats or it stops.
 [[nodiscard]] Spin run_probe(Warp& warp, std::uint32_t register_bytes);
 
 }  // namespace cpverify::sim

@@ -115,6 +115,19 @@ TEST(Deadlock, ASpinThatNobodyEndsIsReportedSoon) {
   }
 }
 
+TEST(Deadlock, AStoreThatTheSpinNeverReachesDoesNotHideIt) {
+  const Outcome outcome = run_on_zeros(
+      "WAIT: atom.global.cas.b32 %r3, [%d1], 1, 2; setp.eq.u32 %p2, %r3, 1; "
+      "@%p2 st.global.u32 [%d1+4], 1; @!%p2 bra WAIT;",
+      shape({1, 1, 1}, {32, 1, 1}), 2);
+  ASSERT_EQ(outcome.result.faults.size(), 1U);
+  EXPECT_EQ(
+      outcome.result.faults[0].detail,
+      "no warp can go on, nobody writes what they wait for: warp 0 loops for ever at PTX line "
+      "7");
+  EXPECT_LT(outcome.result.warp_instructions, 100'000U);
+}
+
 TEST(Deadlock, SaysWhoLoopsAndWhoWaitsAtABarrier) {
   const Outcome outcome = run_on_zeros(
       "setp.ge.u32 %p1, %r1, 32; @%p1 bra WAIT;\n.loc 1 12 3\nbar.sync 0; ret;\n"
