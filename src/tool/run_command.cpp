@@ -155,7 +155,7 @@ void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
       .add_option_function<std::string>(
           "--schedule",
           [flags](const std::string& word) { flags->verify.schedule = read_schedule(word); },
-          "Order of the simulated warps: round_robin, reverse, run_to_block, random:N, pct:N")
+          "Order of warps: round_robin,reverse,run_to_block,random:N,pct:N")
       ->type_name("P[:N]");
   command.add_option("--json", flags->json_path, "Write the verdicts as JSON; - is stdout")
       ->type_name("FILE");
