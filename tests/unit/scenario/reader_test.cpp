@@ -108,7 +108,7 @@ expect:
   ASSERT_TRUE(scenario.inject);
   EXPECT_EQ(scenario.inject->defect, "some_defect");
   EXPECT_EQ(scenario.inject->parameters.at("delta"), -1);
-  EXPECT_EQ(scenario.inject->where.line, 17);
+  EXPECT_EQ(scenario.inject->where.line, 18);
   ASSERT_EQ(scenario.expect.size(), 1U);
   EXPECT_EQ(scenario.expect[0].check, Check::output);
   EXPECT_EQ(scenario.expect[0].fields.size(), 16U);
