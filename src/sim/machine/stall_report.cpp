@@ -65,6 +65,7 @@ void describe_barriers(const Cta& cta, const std::string& prefix, std::vector<st
       add_to_group(groups, place(warp, warp.next - 1), warp.index);
     }
     std::vector<std::string> parts;
+    parts.reserve(groups.size());
     for (const Group& group : groups) {
       parts.push_back(fmt::format("{} at {}", warp_names(group.warps), group.where));
     }
