@@ -158,11 +158,25 @@ TEST(Schedules, KeepOneCtaUnderRacecheck) {
 }
 
 TEST(Deadlock, AWarpThatWaitsForTheClockIsNone) {
-  // 2^22 ticks of 64 are more than a slice, in which the registers do not change.
+  // The upper half of the clock changes after 2^32 ticks, 64 per read: long after the budget. Until
+  // then no register does.
+  LaunchRequest request = shape({1, 1, 1}, {32, 1, 1});
+  request.instruction_budget = 300'000;
   const Outcome outcome = run_on_zeros(
-      "WAIT: mov.u64 %d2, %clock64; shr.u64 %d2, %d2, 22; setp.eq.u64 %p1, %d2, 0; "
-      "@%p1 bra WAIT; st.global.u32 [%d1], 1;",
-      shape({1, 1, 1}, {32, 1, 1}), 1);
+      "WAIT: mov.u32 %r3, %clock_hi; setp.eq.u32 %p1, %r3, 0; @%p1 bra WAIT;", request, 1);
+  ASSERT_EQ(outcome.result.faults.size(), 1U);
+  EXPECT_EQ(outcome.result.faults[0].detail, "the launch has used up its instruction budget");
+}
+
+TEST(Deadlock, AWarpThatArrivesAtABarrierIsNone) {
+  // Warp 0 waits for 20,000 warps; warp 1 arrives so often, more than in one slice, without a
+  // register that changes, until warp 0 has set word 0.
+  const Outcome outcome = run_on_zeros(
+      "setp.ge.u32 %p1, %r1, 32; @%p1 bra ARRIVE; bar.sync 1, 640000; "
+      "st.volatile.global.u32 [%d1], 1; ret;\n"
+      "ARRIVE: bar.arrive 1, 640000; ld.volatile.global.u32 %r3, [%d1]; "
+      "setp.eq.u32 %p2, %r3, 0; @%p2 bra ARRIVE;",
+      shape({1, 1, 1}, {64, 1, 1}), 1);
   EXPECT_TRUE(outcome.result.faults.empty()) << describe(outcome.result.faults);
   EXPECT_EQ(outcome.words[0], 1U);
 }
