@@ -22,6 +22,7 @@ target_sources(cpverify INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DI
   include/cpverify/observer.hpp
   include/cpverify/plan.hpp
   include/cpverify/scenario.hpp
+  include/cpverify/schedule.hpp
   include/cpverify/step.hpp
   include/cpverify/verdict.hpp
   include/cpverify/verify.hpp)

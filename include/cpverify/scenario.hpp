@@ -11,6 +11,7 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/ids.hpp"
+#include "cpverify/schedule.hpp"
 
 namespace cpverify {
 
@@ -131,6 +132,7 @@ struct Scenario {
   SchedulerSpec scheduler;
   PaddingSpec padding;
   DataSpec data;
+  ScheduleSpec schedule;      ///< Of the simulated GPUs.
   std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
   std::optional<InjectSpec> inject;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.

@@ -36,6 +36,7 @@ struct CellVerdict {
 struct Verdict {
   std::string scenario;
   std::string path;
+  std::string schedule;  ///< Of the simulated GPUs, as text() spells it; empty on real ones.
   Outcome outcome = Outcome::skipped;
   std::vector<CellVerdict> cells;
   std::vector<std::string> missing_findings;  ///< Expected, not found.

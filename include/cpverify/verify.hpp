@@ -7,6 +7,7 @@
 
 #include "cpverify/coverage.hpp"
 #include "cpverify/scenario.hpp"
+#include "cpverify/schedule.hpp"
 #include "cpverify/verdict.hpp"
 
 namespace cpverify {
@@ -16,6 +17,7 @@ enum class LaneKind : std::uint8_t { sim, cuda };
 struct VerifyOptions {
   LaneKind lane = LaneKind::sim;
   std::optional<std::uint64_t> seed;     ///< Replaces data.seed of the scenario.
+  std::optional<ScheduleSpec> schedule;  ///< Replaces that of the scenario; lane sim only.
   std::vector<StrategyKind> strategies;  ///< Empty: the scenario's.
   std::vector<DataMode> modes;           ///< Empty: the scenario's.
   std::string kernel_directory;          ///< Empty: where the build or install put the PTX.

@@ -69,6 +69,7 @@ Json to_json(const Verdict& verdict) {
   Json json;
   json["scenario"] = verdict.scenario;
   json["path"] = verdict.path;
+  json["schedule"] = verdict.schedule;
   json["outcome"] = text(name(verdict.outcome));
   json["cells"] = Json::array();
   for (const CellVerdict& cell : verdict.cells) json["cells"].push_back(to_json(cell));

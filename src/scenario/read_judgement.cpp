@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cpverify/scenario.hpp"
+#include "cpverify/schedule.hpp"
 #include "scenario/schema.hpp"
 #include "scenario/sections.hpp"
 #include "scenario/yaml_value.hpp"
@@ -75,6 +76,16 @@ void read_checks(const Map& file, Scenario& scenario) {
   if (value) {
     scenario.checks = choices(*value, kChecks);
     std::sort(scenario.checks.begin(), scenario.checks.end());
+    const bool is_race_checked =
+        std::binary_search(scenario.checks.begin(), scenario.checks.end(), Check::racecheck);
+    const SchedulePolicy policy = scenario.schedule.policy;
+    if (is_race_checked && !runs_one_cta_at_a_time(policy)) {
+      value->fail(
+          fmt::format("'checks' has racecheck, which follows one CTA at a time, and "
+                      "'schedule' {} keeps several; leave racecheck out, or choose policy "
+                      "round_robin, reverse or run_to_block",
+                      name(policy)));
+    }
   } else {
     scenario.checks.assign(kChecks.begin(), kChecks.end());
     std::erase(scenario.checks, kSlowCheck);

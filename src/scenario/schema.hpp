@@ -23,6 +23,7 @@ enum class Section : std::uint8_t {
   scheduler,
   padding,
   data,
+  schedule,
   inject,
   expect,
   finding,
@@ -67,6 +68,8 @@ inline constexpr std::int64_t kMaxPoolSlots = std::int64_t{1} << 22;
 /// Values of q, k and v over all tokens of all requests: 4 GiB in f32.
 inline constexpr std::int64_t kMaxDataValues = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxTokenMultiple = 1024;
+/// Of schedule pct: more changes make it like random.
+inline constexpr std::int64_t kMaxScheduleDepth = 64;
 inline constexpr std::int64_t kMaxArrivalStep = std::int64_t{1} << 20;
 
 }  // namespace cpverify::scenario

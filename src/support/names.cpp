@@ -1,6 +1,10 @@
+#include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "cpverify/scenario.hpp"
+#include "cpverify/schedule.hpp"
 #include "cpverify/verdict.hpp"
 
 namespace cpverify {
@@ -49,6 +53,27 @@ std::string_view name(AttentionKernel kernel) noexcept {
       return "mma";
   }
   return "?";
+}
+
+std::string_view name(SchedulePolicy policy) noexcept {
+  switch (policy) {
+    case SchedulePolicy::round_robin:
+      return "round_robin";
+    case SchedulePolicy::reverse:
+      return "reverse";
+    case SchedulePolicy::run_to_block:
+      return "run_to_block";
+    case SchedulePolicy::random:
+      return "random";
+    case SchedulePolicy::pct:
+      return "pct";
+  }
+  return "?";
+}
+
+std::string text(const ScheduleSpec& schedule) {
+  const std::string policy{name(schedule.policy)};
+  return is_seeded(schedule.policy) ? fmt::format("{}:{}", policy, schedule.seed) : policy;
 }
 
 std::string_view name(Check check) noexcept {

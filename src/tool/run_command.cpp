@@ -28,6 +28,7 @@
 #include "tool/commands.hpp"
 #include "tool/exit_code.hpp"
 #include "tool/output_file.hpp"
+#include "tool/read_schedule.hpp"
 #include "tool/scenario_files.hpp"
 
 namespace cpverify::tool {
@@ -174,6 +175,12 @@ void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
           "--seed", [flags](const std::uint64_t& seed) { flags->verify.seed = seed; },
           "Replaces data.seed of every scenario")
       ->type_name("N");
+  command
+      .add_option_function<std::string>(
+          "--schedule",
+          [flags](const std::string& word) { flags->verify.schedule = read_schedule(word); },
+          "Order of warps: round_robin,reverse,run_to_block,random:N,pct:N")
+      ->type_name("P[:N]");
   command.add_option("--json", flags->json_path, "Write the verdicts as JSON; - is stdout")
       ->type_name("FILE");
   command

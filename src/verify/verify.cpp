@@ -14,8 +14,10 @@
 
 #include "cpverify/coverage.hpp"
 #include "cpverify/data.hpp"
+#include "cpverify/error.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
+#include "cpverify/schedule.hpp"
 #include "cpverify/step.hpp"
 #include "cpverify/verdict.hpp"
 #include "gpu/lane.hpp"
@@ -111,6 +113,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   sim_options.device_count = devices;
   sim_options.has_coverage = options_.coverage != nullptr;
   sim_options.is_race_checked = is_asked(Check::racecheck);
+  sim_options.schedule = scenario().schedule;
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)
                                               : verify_detail::open_sim_lane(sim_options);
@@ -161,6 +164,7 @@ std::string repro_command(const Scenario& scenario, const VerifyOptions& options
   std::string command = fmt::format("./cpverify --scenario {}", scenario.path.generic_string());
   if (options.lane == LaneKind::cuda) command += " --lane cuda";
   if (options.seed) command += fmt::format(" --seed {}", *options.seed);
+  if (options.schedule) command += fmt::format(" --schedule {}", text(*options.schedule));
   for (const StrategyKind strategy : options.strategies) {
     command += fmt::format(" --strategy {}", name(strategy));
   }
@@ -173,12 +177,28 @@ std::string repro_command(const Scenario& scenario, const VerifyOptions& options
 Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   Scenario effective = scenario;
   if (options.seed) effective.data.seed = *options.seed;
+  if (options.schedule) effective.schedule = *options.schedule;
   if (!options.strategies.empty()) effective.strategies = options.strategies;
   if (!options.modes.empty()) effective.data.modes = options.modes;
+
+  if (options.lane == LaneKind::cuda && effective.schedule.policy != SchedulePolicy::round_robin) {
+    throw InputError{fmt::format("{}: schedule {} is for lane sim; GPUs have their own",
+                                 effective.path.generic_string(), text(effective.schedule))};
+  }
+
+  const bool is_race_checked = std::find(effective.checks.begin(), effective.checks.end(),
+                                         Check::racecheck) != effective.checks.end();
+  if (is_race_checked && !runs_one_cta_at_a_time(effective.schedule.policy)) {
+    throw InputError{fmt::format(
+        "{}: schedule {} keeps several CTAs and racecheck follows one at a time; take racecheck "
+        "out of 'checks', or choose policy round_robin, reverse or run_to_block",
+        effective.path.generic_string(), text(effective.schedule))};
+  }
 
   Verdict verdict;
   verdict.scenario = effective.name;
   verdict.path = effective.path.generic_string();
+  if (options.lane == LaneKind::sim) verdict.schedule = text(effective.schedule);
   verdict.repro = repro_command(effective, options);
   Verification verification{effective, options};
   for (const StrategyKind strategy : effective.strategies) {

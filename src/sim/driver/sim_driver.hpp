@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpverify/coverage.hpp"
+#include "cpverify/schedule.hpp"
 #include "gpu/driver_api.hpp"
 
 namespace cpverify {
@@ -21,6 +22,7 @@ struct SimOptions {
   std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
   bool has_coverage = false;              ///< Count instructions: costs time.
   bool is_race_checked = false;           ///< Racecheck looks at every access of every launch.
+  ScheduleSpec schedule;                  ///< Of each launch.
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.

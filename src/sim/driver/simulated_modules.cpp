@@ -109,6 +109,7 @@ CuResult SimulatedDriver::cuLaunchKernel(CuFunction function, const LaunchConfig
   work.request.shared_bytes = config.shared_bytes;
   work.request.shared_bytes_optin = found->shared_bytes_optin;
   work.request.instruction_budget = options_.instruction_budget;
+  work.request.schedule = options_.schedule;
   streams_.push(*queue, std::move(work));
   return CuResult::success;
 }

@@ -8,10 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
@@ -30,8 +27,6 @@ namespace cpverify::sim {
 namespace {
 
 constexpr std::size_t kAlignBytes = 64;
-/// A warp that polls memory which another warp will write must let it run.
-constexpr std::uint64_t kSliceInstructions = 1U << 16;
 
 template <class T>
 void broadcast(std::byte* row, std::uint64_t bits) {
@@ -216,55 +211,23 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   for (Observer* const observer : launch_->access_observers) observer->on_cta(id);
 }
 
-void CtaRunner::run(const std::array<std::uint32_t, 3>& id) {
-  reset(id);
-  while (!launch_->is_aborted) {
-    const bool has_run = run_ready_warps();
-    if (launch_->is_aborted) return;
-    const bool has_released = release_barriers();
-    if (has_run || has_released) continue;
-    const bool is_done = std::all_of(cta_.warps.begin(), cta_.warps.end(), [](const Warp& warp) {
-      return warp.state == WarpState::done;
-    });
-    if (!is_done) report_deadlock();
-    return;
-  }
-}
-
-bool CtaRunner::run_ready_warps() {
-  bool has_run = false;
-  for (Warp& warp : cta_.warps) {
-    if (warp.state != WarpState::ready) continue;
-    has_run = true;
-    run_warp(warp, kSliceInstructions);
-    if (launch_->is_aborted) return true;
-    if (warp.state == WarpState::at_barrier) {
-      const ExecutionPoint point = execution_point(warp, warp.next - 1);
-      for (Observer* const observer : launch_->observers) {
-        observer->on_barrier(point, warp.barrier, BarrierEvent::arrive);
-      }
-    }
-  }
-  return has_run;
-}
-
 /// A barrier for all threads counts warps that have exited as arrived, as the hardware does.
-bool CtaRunner::is_complete(std::uint32_t barrier) const {
-  std::uint32_t arrived = 0;
+BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier) {
   std::uint32_t living = 0;
-  std::uint32_t expected = kFullMask;
-  for (const Warp& warp : cta_.warps) {
+  std::uint32_t threads = kFullMask;
+  BarrierCount count;
+  for (const Warp& warp : cta.warps) {
     if (warp.state == WarpState::done) continue;
-    ++living;
+    living += kLanes;
     if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
-    ++arrived;
-    expected = std::min(expected, warp.barrier_threads);
+    count.waiting += kLanes;
+    threads = std::min(threads, warp.barrier_threads);
   }
-  const BarrierArrivals& arrivals = cta_.arrivals[barrier];
-  if (arrivals.threads > 0) expected = std::min(expected, arrivals.expected);
-  if (arrived == 0 && arrivals.threads == 0) return false;
-  if (expected == kFullMask) return arrived == living;
-  return arrived * kLanes + arrivals.threads >= expected;
+  const BarrierArrivals& arrivals = cta.arrivals[barrier];
+  if (arrivals.threads > 0) threads = std::min(threads, arrivals.expected);
+  count.arrived = count.waiting + arrivals.threads;
+  count.expected = threads == kFullMask ? living : threads;
+  return count;
 }
 
 /// bar.red: the number of threads of the waiting warps whose predicate is true, and whether all or
@@ -301,7 +264,7 @@ void CtaRunner::reduce_at_barrier(std::uint32_t barrier) {
   });
 }
 
-/// Warps that have exited take part in a barrier for all threads, as in is_complete(). One that
+/// Warps that have exited take part in a barrier for all threads, as in count_barrier(). One that
 /// only arrived counts as ordered up to now: what it did since may hide a race, never invent one.
 void CtaRunner::notify_ordered(std::uint32_t barrier) const {
   std::uint32_t arrived = cta_.arrivals[barrier].warps;
@@ -319,53 +282,73 @@ void CtaRunner::notify_ordered(std::uint32_t barrier) const {
   for (Observer* const observer : launch_->access_observers) observer->on_ordered(ordered);
 }
 
-bool CtaRunner::release_barriers() {
-  bool has_released = false;
-  for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
-    if (!is_complete(barrier)) continue;
-    has_released = true;
-    if (!launch_->access_observers.empty()) notify_ordered(barrier);
-    reduce_at_barrier(barrier);
-    cta_.arrivals[barrier] = {};
-    for (Warp& warp : cta_.warps) {
-      if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
-      warp.state = WarpState::ready;
-      const ExecutionPoint point = execution_point(warp, warp.next - 1);
-      for (Observer* const observer : launch_->observers) {
-        observer->on_barrier(point, barrier, BarrierEvent::release);
-      }
+void CtaRunner::open_barrier(std::uint32_t barrier) {
+  if (!launch_->access_observers.empty()) notify_ordered(barrier);
+  reduce_at_barrier(barrier);
+  cta_.arrivals[barrier] = {};
+  for (Warp& warp : cta_.warps) {
+    if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
+    warp.state = WarpState::ready;
+    const ExecutionPoint point = execution_point(warp, warp.next - 1);
+    for (Observer* const observer : launch_->observers) {
+      observer->on_barrier(point, barrier, BarrierEvent::release);
     }
   }
-  return has_released;
 }
 
-void CtaRunner::report_deadlock() {
-  std::string detail = "warps wait for barriers that will not complete:";
-  Warp* first = nullptr;
-  for (Warp& warp : cta_.warps) {
-    if (warp.state != WarpState::at_barrier) continue;
-    if (first == nullptr) first = &warp;
-    detail += fmt::format(" warp {} at barrier {},", warp.index, warp.barrier);
+bool CtaRunner::open_barriers() {
+  bool has_opened = false;
+  for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
+    const BarrierCount count = count_barrier(cta_, barrier);
+    if (!count.is_complete()) continue;
+    has_opened = has_opened || count.waiting > 0;
+    open_barrier(barrier);
   }
-  detail.pop_back();
-  ViolationEvent event;
-  event.kind = FaultKind::deadlock;
-  event.space = MemorySpace::shared;
-  event.lanes = first->active;
-  event.detail = detail;
-  report(*first, first->next - 1, event);
+  return has_opened;
 }
 
 namespace {
 
-/// The loop of the machine, compiled twice: most launches do not count.
-template <bool is_counting>
-const Insn* execute(Warp& warp, std::uint64_t limit) {
+/// A warp's turn has ended at `insn`, null when it has stopped.
+void account(Warp& warp, const Insn* insn, std::uint64_t executed, std::uint64_t threads) {
   LaunchState& launch = *warp.cta->launch;
+  if (insn != nullptr) warp.next = insn;
+  launch.budget_left -= executed;
+  launch.warp_instructions += executed;
+  launch.thread_instructions += threads;
+  if (launch.budget_left > 0 || launch.is_aborted || insn == nullptr) return;
+  ViolationEvent event;
+  event.kind = FaultKind::deadlock;
+  event.lanes = warp.active;
+  event.detail = "the launch has used up its instruction budget";
+  report(warp, insn, event);
+}
+
+/// Where the order of warps may matter.
+bool is_point(const Insn& insn) {
+  if (insn.space == Space::local || insn.space == Space::param) return false;
+  const Effect effect = info(insn.op).effect;
+  return effect == Effect::memory || effect == Effect::barrier || insn.op == Op::membar ||
+         insn.op == Op::fence || insn.op == Op::bar_warp || insn.op == Op::bar_arrive ||
+         insn.op == Op::barrier_arrive;
+}
+
+/// The loop of the machine, compiled four times: most launches do not count, and most schedules do
+/// not stop at points.
+template <bool is_counting, bool has_points>
+void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
+  LaunchState& launch = *warp.cta->launch;
+  const std::uint64_t limit = std::min(slice, launch.budget_left);
   std::uint64_t executed = 0;
   std::uint64_t threads = 0;
   const Insn* insn = warp.next;
   while (insn != nullptr && executed < limit) {
+    if constexpr (has_points) {
+      if (is_point(*insn)) {
+        if (points == 0) break;
+        --points;
+      }
+    }
     ++executed;
     const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
     const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
@@ -377,26 +360,25 @@ const Insn* execute(Warp& warp, std::uint64_t limit) {
     }
     insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
   }
-  launch.budget_left -= executed;
-  launch.warp_instructions += executed;
-  launch.thread_instructions += threads;
-  return insn;
+  account(warp, insn, executed, threads);
 }
 
 }  // namespace
 
 void run_warp(Warp& warp, std::uint64_t slice) {
-  LaunchState& launch = *warp.cta->launch;
-  const std::uint64_t limit = std::min(slice, launch.budget_left);
-  const Insn* const insn =
-      launch.counts.empty() ? execute<false>(warp, limit) : execute<true>(warp, limit);
-  if (insn != nullptr) warp.next = insn;
-  if (launch.budget_left > 0 || launch.is_aborted || insn == nullptr) return;
-  ViolationEvent event;
-  event.kind = FaultKind::deadlock;
-  event.lanes = warp.active;
-  event.detail = "the launch has used up its instruction budget";
-  report(warp, insn, event);
+  if (warp.cta->launch->counts.empty()) {
+    execute<false, false>(warp, slice, 0);
+  } else {
+    execute<true, false>(warp, slice, 0);
+  }
+}
+
+void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points) {
+  if (warp.cta->launch->counts.empty()) {
+    execute<false, true>(warp, slice, points);
+  } else {
+    execute<true, true>(warp, slice, points);
+  }
 }
 
 ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {

@@ -33,6 +33,7 @@ struct LaunchState {
   bool is_aborted = false;
 };
 
+/// Barriers that a CTA has.
 inline constexpr std::uint32_t kBarrierCount = 16;
 
 /// What bar.arrive has added to a barrier since it last opened.
@@ -42,7 +43,7 @@ struct BarrierArrivals {
   std::uint32_t warps = 0;     ///< Bit i: warp i has arrived.
 };
 
-/// The CTA that runs, made anew for each by reset().
+/// A CTA that runs.
 struct Cta {
   std::array<std::uint32_t, 3> id{};
   CheckedBytes shared;
@@ -52,13 +53,17 @@ struct Cta {
   LaunchState* launch = nullptr;
 };
 
-/// The CTAs of a launch, one after the other in the same storage.
+/// A resident CTA with its storage, in which one after the other runs.
 class CtaRunner {
  public:
   explicit CtaRunner(LaunchState& launch);
 
-  /// Runs the CTA with this index to its end, or until the launch is aborted.
-  void run(const std::array<std::uint32_t, 3>& id);
+  /// Makes it the CTA with this index, none of whose warps has run.
+  void reset(const std::array<std::uint32_t, 3>& id);
+  /// Lets the warps go on whose barrier is complete. False when there are none.
+  bool open_barriers();
+  [[nodiscard]] const Cta& cta() const noexcept { return cta_; }
+  [[nodiscard]] Cta& cta() noexcept { return cta_; }
 
  private:
   struct AlignedDelete {
@@ -67,15 +72,11 @@ class CtaRunner {
 
   void make_image();
   void make_specials();
-  void reset(const std::array<std::uint32_t, 3>& id);
   void reset_warp(Warp& warp);
   void fill_specials(Warp& warp);
-  [[nodiscard]] bool run_ready_warps();
-  [[nodiscard]] bool release_barriers();
-  [[nodiscard]] bool is_complete(std::uint32_t barrier) const;
+  void open_barrier(std::uint32_t barrier);
   void notify_ordered(std::uint32_t barrier) const;
   void reduce_at_barrier(std::uint32_t barrier);
-  void report_deadlock();
 
   LaunchState* launch_;
   Cta cta_;
@@ -86,8 +87,22 @@ class CtaRunner {
   std::unique_ptr<std::byte, AlignedDelete> registers_;
 };
 
+/// How many threads of a CTA are at a barrier, and for how many it waits.
+struct BarrierCount {
+  std::uint32_t waiting = 0;   ///< In whole warps, as all of these.
+  std::uint32_t arrived = 0;   ///< Waiting, or counted by bar.arrive.
+  std::uint32_t expected = 0;  ///< Those that have exited are not waited for.
+
+  [[nodiscard]] bool is_complete() const noexcept { return arrived > 0 && arrived >= expected; }
+};
+
+[[nodiscard]] BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier);
+
 /// Runs a warp until it stops, its time slice ends or the launch is aborted.
 void run_warp(Warp& warp, std::uint64_t slice);
+
+/// The same, and ends before the next memory or synchronisation instruction after `points` of them.
+void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points);
 
 [[nodiscard]] ExecutionPoint execution_point(const Warp& warp, const Insn* insn);
 

@@ -17,8 +17,10 @@
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/grid.hpp"
 #include "sim/machine/kernel.hpp"
 #include "sim/machine/launch_counts.hpp"
+#include "sim/machine/schedule.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -80,22 +82,15 @@ std::optional<Refusal> check(const KernelInfo& info, const LaunchRequest& reques
   return std::nullopt;
 }
 
-void run_grid(LaunchState& state, const std::array<std::uint32_t, 3>& grid) {
-  CtaRunner runner{state};
-  for (std::uint32_t z = 0; z < grid[2]; ++z) {
-    for (std::uint32_t y = 0; y < grid[1]; ++y) {
-      for (std::uint32_t x = 0; x < grid[0]; ++x) {
-        runner.run({x, y, z});
-        if (state.is_aborted) return;
-      }
-    }
-  }
-}
-
 }  // namespace
 
 LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequest& request,
                     std::span<Observer* const> observers) {
+  return launch(memory, kernel, request, *make_schedule(request.schedule), observers);
+}
+
+LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequest& request,
+                    Schedule& schedule, std::span<Observer* const> observers) {
   LaunchResult result;
   if (const auto refusal = check(kernel.code.info, request)) {
     result.status = refusal->status;
@@ -127,7 +122,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   state.budget_left = request.instruction_budget;
   prepare_counts(state);
 
-  run_grid(state, request.grid);
+  GridRunner{state, schedule}.run();
   report_counts(state);
   result.status = state.is_aborted ? LaunchStatus::aborted : LaunchStatus::completed;
   result.faults = faults.take();

@@ -9,8 +9,10 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "cpverify/schedule.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/program.hpp"
+#include "sim/machine/schedule.hpp"
 
 namespace cpverify::sim {
 
@@ -27,6 +29,7 @@ struct LaunchRequest {
   std::span<const std::byte> parameters;
   std::uint64_t instruction_budget = 1ULL << 36;  ///< Warp instructions.
   bool is_race_checked = false;                   ///< It costs time.
+  ScheduleSpec schedule;
 };
 
 enum class LaunchStatus : std::uint8_t {
@@ -46,11 +49,16 @@ struct LaunchResult {
   std::uint64_t same_value_stores = 0;
 };
 
-/// Runs a kernel to its end on the device of its program: CTAs in order, x fastest, warps
-/// round-robin from barrier to barrier. Same memory and request: same bytes, same result.
-/// `observers` see the events of the run, besides memcheck and initcheck, which are always on.
+/// Runs a kernel to its end on the device of its program, in the order of its schedule. Same memory
+/// and request: same bytes, same result. `observers` see the events of the run, besides memcheck
+/// and initcheck, which are always on.
 [[nodiscard]] LaunchResult launch(GlobalMemory& memory, const Kernel& kernel,
                                   const LaunchRequest& request,
+                                  std::span<Observer* const> observers = {});
+
+/// The same in the order of a schedule that has not been used; request.schedule is not looked at.
+[[nodiscard]] LaunchResult launch(GlobalMemory& memory, const Kernel& kernel,
+                                  const LaunchRequest& request, Schedule& schedule,
                                   std::span<Observer* const> observers = {});
 
 }  // namespace cpverify::sim

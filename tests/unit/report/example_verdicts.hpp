@@ -45,6 +45,7 @@ inline Verdict passing_verdict() {
   Verdict verdict;
   verdict.scenario = "good";
   verdict.path = "scenarios/good.yaml";
+  verdict.schedule = "round_robin";
   verdict.outcome = Outcome::passed;
   verdict.cells = {passing_cell(StrategyKind::single), passing_cell(StrategyKind::zigzag)};
   verdict.repro = "cpverify run scenarios/good.yaml --seed 0";
@@ -55,6 +56,7 @@ inline Verdict failing_verdict() {
   Verdict verdict;
   verdict.scenario = "bad";
   verdict.path = "scenarios/bad.yaml";
+  verdict.schedule = "random:7";
   verdict.outcome = Outcome::failed;
   CellVerdict cell = passing_cell(StrategyKind::zigzag);
   cell.outcome = Outcome::failed;

@@ -8,6 +8,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/scenario.hpp"
+#include "cpverify/schedule.hpp"
 #include "scenario/schema.hpp"
 
 namespace cpverify {
@@ -50,6 +51,7 @@ TEST(ScenarioPage, NamesEveryWord) {
   expect_all(scenario::kDataModes);
   expect_all(scenario::kStrategies);
   expect_all(scenario::kAttentionKernels);
+  expect_all(kSchedulePolicies);
   expect_all(scenario::kChecks);
 }
 

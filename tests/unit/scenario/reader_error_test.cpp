@@ -333,6 +333,26 @@ TEST(ReaderErrors, CheckTheSmallSections) {
               StartsWith("x.yaml:5:10: unknown checks 'metadta'; did you mean 'metadata'?"));
 }
 
+TEST(ReaderErrors, CheckTheSchedule) {
+  EXPECT_EQ(with_rest("schedule: {policy: revrse}"),
+            "x.yaml:5:20: unknown policy 'revrse'; did you mean 'reverse'? expected one of: "
+            "round_robin, reverse, run_to_block, random, pct");
+  EXPECT_THAT(with_rest("schedule: {seed: 3}"), HasSubstr("'policy'"));
+  EXPECT_EQ(with_rest("schedule: {policy: reverse, seed: 3}"),
+            "x.yaml:5:35: 'seed' is for policy random or pct; the others have no choice to make");
+  EXPECT_EQ(with_rest("schedule: {policy: random, depth: 3}"),
+            "x.yaml:5:35: 'depth' is for policy pct");
+  EXPECT_THAT(with_rest("schedule: {policy: pct, depth: 0}"),
+              StartsWith("x.yaml:5:32: 'depth' is 0; expected 1 to 64"));
+  EXPECT_EQ(with_rest("schedule: {policy: pct, seed: 18446744073709551615, depth: 64}"),
+            "no error");
+  EXPECT_EQ(with_rest("schedule: {policy: pct}\nchecks: [memcheck, racecheck]"),
+            "x.yaml:6:9: 'checks' has racecheck, which follows one CTA at a time, and 'schedule' "
+            "pct keeps several; leave racecheck out, or choose policy round_robin, reverse or "
+            "run_to_block");
+  EXPECT_EQ(with_rest("checks: [racecheck]\nschedule: {policy: run_to_block}"), "no error");
+}
+
 TEST(ReaderErrors, CheckInjections) {
   EXPECT_EQ(with_rest("inject: {rank: 1}"), "x.yaml:5:9: missing key 'defect' in 'inject'");
   EXPECT_EQ(with_rest("inject: {defect: x, rank: one}"),

@@ -36,6 +36,7 @@ TEST(Reader, FillsInTheDefaults) {
   EXPECT_THAT(scenario.data.modes,
               ElementsAre(DataMode::random, DataMode::count, DataMode::poison));
   EXPECT_EQ(scenario.data.seed, 0U);
+  EXPECT_EQ(scenario.schedule.policy, SchedulePolicy::round_robin);
   EXPECT_EQ(scenario.checks.size(), 11U);
   EXPECT_EQ(scenario.checks.front(), Check::metadata);
   EXPECT_EQ(scenario.checks.back(), Check::determinism);
@@ -64,6 +65,7 @@ requests:
 scheduler: {max_batched_tokens: 16}
 padding: {token_multiple: 4}
 data: {modes: [poison, random], seed: 3}
+schedule: {policy: pct, seed: 9, depth: 5}
 checks: [output, metadata]
 inject: {defect: some_defect, rank: 1, delta: -1}
 expect:
@@ -99,11 +101,14 @@ expect:
   EXPECT_EQ(scenario.padding.token_multiple, 4);
   EXPECT_THAT(scenario.data.modes, ElementsAre(DataMode::poison, DataMode::random));
   EXPECT_EQ(scenario.data.seed, 3U);
+  EXPECT_EQ(scenario.schedule.policy, SchedulePolicy::pct);
+  EXPECT_EQ(scenario.schedule.seed, 9U);
+  EXPECT_EQ(scenario.schedule.depth, 5U);
   EXPECT_THAT(scenario.checks, ElementsAre(Check::metadata, Check::output));  // Sorted.
   ASSERT_TRUE(scenario.inject);
   EXPECT_EQ(scenario.inject->defect, "some_defect");
   EXPECT_EQ(scenario.inject->parameters.at("delta"), -1);
-  EXPECT_EQ(scenario.inject->where.line, 17);
+  EXPECT_EQ(scenario.inject->where.line, 18);
   ASSERT_EQ(scenario.expect.size(), 1U);
   EXPECT_EQ(scenario.expect[0].check, Check::output);
   EXPECT_EQ(scenario.expect[0].fields.size(), 16U);

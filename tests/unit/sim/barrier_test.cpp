@@ -49,6 +49,19 @@ TEST(BarArrive, DoesNotCountForTheNextUse) {
   EXPECT_EQ(result.faults[0].kind, FaultKind::deadlock);
 }
 
+TEST(BarArrive, IsInTheReportOfADeadlock) {
+  // Warp 0 waits for three warps, warp 1 has arrived, and there is no third.
+  LaunchResult result;
+  run_cta(
+      "setp.ge.u32 %p1, %r9, 32; @%p1 bra ARRIVE; bar.sync 1, 96; bra.uni DONE; "
+      "ARRIVE: bar.arrive 1, 96; DONE:",
+      64, result);
+  ASSERT_EQ(result.faults.size(), 1U);
+  EXPECT_EQ(result.faults[0].detail,
+            "warps wait for barriers that will not complete: barrier 1 has 2 of 3 warps: warp 0 at "
+            "PTX line 7, 1 by bar.arrive");
+}
+
 TEST(BarArrive, NeedsAMultipleOfTheWarpSize) {
   LaunchResult result;
   run_cta("bar.arrive 1, 33;", 64, result);

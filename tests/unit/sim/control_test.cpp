@@ -108,8 +108,8 @@ TEST(Barrier, WarpsAtDifferentBarriersAreADeadlock) {
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].kind, FaultKind::deadlock);
   EXPECT_EQ(result.faults[0].detail,
-            "warps wait for barriers that will not complete: warp 0 at barrier 2, warp 1 at "
-            "barrier 1");
+            "warps wait for barriers that will not complete: barrier 1 has 1 of 2 warps: warp 1 at "
+            "PTX line 6; barrier 2 has 1 of 2 warps: warp 0 at PTX line 6");
 }
 
 TEST(Barrier, OfSomeThreadsWaitsForThemOnly) {
@@ -126,9 +126,10 @@ TEST(Barrier, OfSomeThreadsWaitsForThemOnly) {
 TEST(Watchdog, EndsALoopWithoutEnd) {
   LaunchRequest request = shape({1, 1, 1}, {32, 1, 1});
   request.instruction_budget = 100'000;
-  const LaunchResult result = run_plain("L: bra L;", request);
+  const LaunchResult result = run_plain("mov.u32 %r1, 0; L: add.u32 %r1, %r1, 1; bra L;", request);
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].kind, FaultKind::deadlock);
+  EXPECT_EQ(result.faults[0].detail, "the launch has used up its instruction budget");
   EXPECT_EQ(result.warp_instructions, 100'000U);
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cpverify/fault.hpp"
+#include "cpverify/schedule.hpp"
 #include "sim/machine/launch.hpp"
 #include "unit/sim/attention_problem.hpp"
 #include "unit/sim/lane_program.hpp"
@@ -38,13 +39,15 @@ struct Outcome {
   std::vector<Fault> races;
 };
 
-Outcome run_body(const std::string& body, std::uint32_t ctas, std::uint32_t threads) {
+Outcome run_body(const std::string& body, std::uint32_t ctas, std::uint32_t threads,
+                 SchedulePolicy policy = SchedulePolicy::round_robin) {
   SimulatedDevice device;
   device.load(kernel_text(2, kPreamble + body + "\nret;"));
   const std::uint64_t words = device.upload(std::vector<std::uint32_t>(1024, 5));
   const std::uint64_t flag = device.upload(std::vector<std::uint32_t>(16, 0));
   LaunchRequest request = shape({ctas, 1, 1}, {threads, 1, 1});
   request.is_race_checked = true;
+  request.schedule.policy = policy;
   Outcome outcome;
   outcome.result = device.run("k", request, Parameters{words, flag});
   EXPECT_EQ(outcome.result.status, LaunchStatus::completed) << describe(outcome.result.faults);
@@ -198,6 +201,21 @@ std::string pair_name(const testing::TestParamInfo<RacePair>& test) {
 INSTANTIATE_TEST_SUITE_P(Warps, RacePairs, testing::ValuesIn(warp_pairs()), pair_name);
 INSTANTIATE_TEST_SUITE_P(Copies, RacePairs, testing::ValuesIn(copy_pairs()), pair_name);
 INSTANTIATE_TEST_SUITE_P(Ctas, RacePairs, testing::ValuesIn(cta_pairs()), pair_name);
+
+/// What is before what does not depend on which warp comes first.
+TEST(Racecheck, FindsTheSameUnderEveryOrderOfWarps) {
+  std::vector<RacePair> pairs = warp_pairs();
+  for (const RacePair& pair : copy_pairs()) pairs.push_back(pair);
+  for (const SchedulePolicy policy : {SchedulePolicy::reverse, SchedulePolicy::run_to_block}) {
+    for (const RacePair& pair : pairs) {
+      EXPECT_FALSE(run_body(pair.racy, pair.ctas, pair.threads, policy).races.empty())
+          << pair.name << " " << name(policy);
+      const Outcome clean = run_body(pair.clean, pair.ctas, pair.threads, policy);
+      EXPECT_THAT(clean.result.faults, IsEmpty())
+          << pair.name << " " << name(policy) << describe(clean.result.faults);
+    }
+  }
+}
 
 TEST(Racecheck, NamesBothAccesses) {
   const Outcome outcome =

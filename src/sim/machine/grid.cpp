@@ -1,0 +1,241 @@
+#include "sim/machine/grid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cpverify/observer.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/launch.hpp"
+#include "sim/machine/schedule.hpp"
+#include "sim/machine/spin.hpp"
+#include "sim/machine/stall_report.hpp"
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+/// CTAs that wait for each other must all be resident, as on a GPU, whose bound is like these.
+constexpr std::size_t kMaxResidentCtas = 256;
+constexpr std::size_t kMaxResidentBytes = std::size_t{1} << 28;
+
+std::array<std::uint32_t, 3> cta_id(std::uint64_t index, const std::array<std::uint32_t, 3>& grid) {
+  return {static_cast<std::uint32_t>(index % grid[0]),
+          static_cast<std::uint32_t>(index / grid[0] % grid[1]),
+          static_cast<std::uint32_t>(index / grid[0] / grid[1])};
+}
+
+std::uint64_t count_ctas(const std::array<std::uint32_t, 3>& grid) {
+  return std::uint64_t{grid[0]} * grid[1] * grid[2];
+}
+
+/// A warp that goes on may have completed a barrier with bar.arrive.
+bool has_arrivals(const Cta& cta) {
+  return std::any_of(cta.arrivals.begin(), cta.arrivals.end(),
+                     [](const BarrierArrivals& arrivals) { return arrivals.threads > 0; });
+}
+
+}  // namespace
+
+GridRunner::GridRunner(LaunchState& launch, Schedule& schedule)
+    : launch_{&launch},
+      schedule_{&schedule},
+      grid_{launch.request->grid},
+      cta_count_{count_ctas(grid_)},
+      warps_per_cta_{(std::size_t{launch.request->block[0]} * launch.request->block[1] *
+                          launch.request->block[2] +
+                      kLanes - 1) /
+                     kLanes},
+      register_bytes_{launch.code->registers.size_bytes()} {}
+
+void GridRunner::run() {
+  const std::uint64_t resident =
+      std::min<std::uint64_t>(std::max(1U, schedule_->resident_ctas()), cta_count_);
+  while (slots_.size() < resident && (slots_.empty() || can_add_slot())) add_slot();
+  while ((living_ > 0 || started_ < cta_count_) && !launch_->is_aborted) {
+    const std::optional<Turn> turn = schedule_->pick(candidates_);
+    if (turn) {
+      take(*turn);
+    } else if (!end_round()) {
+      report_barrier_deadlock(living_ctas());
+      return;
+    }
+  }
+}
+
+Warp& GridRunner::warp(std::size_t candidate) noexcept {
+  return slots_[candidate / warps_per_cta_].runner->cta().warps[candidate % warps_per_cta_];
+}
+
+bool GridRunner::can_add_slot() const noexcept {
+  if (started_ == cta_count_ || slots_.size() >= kMaxResidentCtas) return false;
+  // Racecheck knows one CTA at a time, as every observer of accesses may.
+  if (!launch_->access_observers.empty()) return false;
+  const std::size_t local_bytes = std::size_t{launch_->code->info.local_bytes} * kLanes;
+  const std::size_t cta_bytes =
+      slots_.front().runner->cta().shared.size() + warps_per_cta_ * (register_bytes_ + local_bytes);
+  return (slots_.size() + 1) * cta_bytes <= kMaxResidentBytes;
+}
+
+void GridRunner::add_slot() {
+  slots_.push_back({std::make_unique<CtaRunner>(*launch_), 0});
+  candidates_.resize(slots_.size() * warps_per_cta_);
+  progress_.resize(candidates_.size());
+  start_cta(slots_.size() - 1);
+}
+
+void GridRunner::start_cta(std::size_t slot) {
+  const std::uint64_t index = schedule_->cta(started_, cta_count_);
+  ++started_;
+  ++living_;
+  slots_[slot].living = warps_per_cta_;
+  slots_[slot].runner->reset(cta_id(index, grid_));
+  for (std::size_t i = 0; i < warps_per_cta_; ++i) {
+    candidates_[slot * warps_per_cta_ + i] = {index * warps_per_cta_ + i, true, false};
+    progress_[slot * warps_per_cta_ + i] = {};
+  }
+}
+
+void GridRunner::take(const Turn& turn) {
+  run_stretch(turn);
+  if (launch_->is_aborted) return;
+  const std::size_t slot = turn.candidate / warps_per_cta_;
+  if (warp(turn.candidate).state != WarpState::ready) {
+    stop(turn.candidate);
+    if (schedule_->has_rounds()) return;
+    open_barriers(slot);
+    refill(slot);
+    return;
+  }
+  if (!schedule_->has_rounds() && has_arrivals(slots_[slot].runner->cta())) open_barriers(slot);
+  if (progress_[turn.candidate].spin != Spin::none && is_every_ready_warp(Spin::polling)) {
+    resolve_spinning();
+  }
+}
+
+/// The last instructions of a long stretch show whether the warp spins; a spinning one gets no
+/// more than those.
+void GridRunner::run_stretch(const Turn& turn) {
+  Warp& running = warp(turn.candidate);
+  Progress& progress = progress_[turn.candidate];
+  if (progress.spin != Spin::none) {
+    probe(turn.candidate);
+    return;
+  }
+  const std::uint64_t before = launch_->warp_instructions;
+  const std::uint64_t limit = std::min(turn.instructions, kSliceInstructions - kProbeInstructions);
+  if (turn.points == 0) {
+    run_warp(running, limit);
+  } else {
+    run_warp_to_point(running, limit, turn.points);
+  }
+  progress.instructions += launch_->warp_instructions - before;
+  if (launch_->is_aborted || running.state != WarpState::ready) return;
+  if (progress.instructions < kSliceInstructions - kProbeInstructions) return;
+  progress.instructions = 0;
+  probe(turn.candidate);
+}
+
+void GridRunner::probe(std::size_t candidate) {
+  progress_[candidate].spin = run_probe(warp(candidate), register_bytes_);
+  candidates_[candidate].is_spinning = progress_[candidate].spin != Spin::none;
+}
+
+void GridRunner::stop(std::size_t candidate) {
+  Warp& stopped = warp(candidate);
+  candidates_[candidate].is_ready = false;
+  candidates_[candidate].is_spinning = false;
+  progress_[candidate] = {};
+  if (stopped.state == WarpState::done) {
+    Slot& slot = slots_[candidate / warps_per_cta_];
+    --slot.living;
+    if (slot.living == 0) --living_;
+    return;
+  }
+  const ExecutionPoint point = execution_point(stopped, stopped.next - 1);
+  for (Observer* const observer : launch_->observers) {
+    observer->on_barrier(point, stopped.barrier, BarrierEvent::arrive);
+  }
+}
+
+bool GridRunner::open_barriers(std::size_t slot) {
+  if (!slots_[slot].runner->open_barriers()) return false;
+  for (std::size_t i = 0; i < warps_per_cta_; ++i) {
+    const std::size_t candidate = slot * warps_per_cta_ + i;
+    candidates_[candidate].is_ready = warp(candidate).state == WarpState::ready;
+  }
+  return true;
+}
+
+/// The next CTA takes the place of one that has ended.
+bool GridRunner::refill(std::size_t slot) {
+  if (slots_[slot].living > 0 || started_ == cta_count_) return false;
+  start_cta(slot);
+  return true;
+}
+
+/// False when nobody can go on.
+bool GridRunner::end_round() {
+  bool can_go_on = false;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    can_go_on = open_barriers(slot) || can_go_on;
+    can_go_on = refill(slot) || can_go_on;
+  }
+  return can_go_on || living_ == 0 ||
+         std::any_of(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& candidate) { return candidate.is_ready; });
+}
+
+bool GridRunner::is_every_ready_warp(Spin least) const noexcept {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (candidates_[i].is_ready && progress_[i].spin < least) return false;
+  }
+  return true;
+}
+
+/// All warps that are ready wait for others to write. Those may be at an open barrier or in a CTA
+/// that has not started.
+void GridRunner::resolve_spinning() {
+  bool has_opened = false;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    has_opened = open_barriers(slot) || has_opened;
+    has_opened = refill(slot) || has_opened;
+  }
+  if (has_opened) return;
+  if (can_add_slot()) {
+    add_slot();
+    return;
+  }
+  if (!is_every_ready_warp(Spin::endless) || !is_still_endless() || launch_->is_aborted) return;
+  report_livelock(living_ctas(), cta_count_ - started_);
+}
+
+std::vector<Cta*> GridRunner::living_ctas() {
+  std::vector<Cta*> ctas;
+  for (const Slot& slot : slots_) {
+    if (slot.living > 0) ctas.push_back(&slot.runner->cta());
+  }
+  return ctas;
+}
+
+/// A warp was found to spin before others wrote. When every one of them repeats its state and none
+/// writes, nothing will ever change again.
+bool GridRunner::is_still_endless() {
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (!candidates_[i].is_ready) continue;
+    probe(i);
+    if (launch_->is_aborted) return false;
+    if (warp(i).state != WarpState::ready) {
+      stop(i);
+      return false;
+    }
+    if (progress_[i].spin != Spin::endless) return false;
+  }
+  return true;
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/machine/cta.hpp"
+#include "sim/machine/schedule.hpp"
+#include "sim/machine/spin.hpp"
+
+namespace cpverify::sim {
+
+/// Runs the CTAs of a launch in the order of a schedule. A few are resident at a time; when all of
+/// their warps wait for others, one more is started, up to a bound.
+class GridRunner {
+ public:
+  /// Both must outlive the object.
+  GridRunner(LaunchState& launch, Schedule& schedule);
+
+  /// To the end of the grid, or until the launch is aborted.
+  void run();
+
+ private:
+  /// What is known of the warp of a candidate besides what the schedule sees.
+  struct Progress {
+    std::uint64_t instructions = 0;  ///< Since it stopped last, or was found not to spin.
+    Spin spin = Spin::none;
+  };
+  struct Slot {
+    std::unique_ptr<CtaRunner> runner;
+    std::size_t living = 0;  ///< Warps that have not exited.
+  };
+
+  [[nodiscard]] Warp& warp(std::size_t candidate) noexcept;
+  [[nodiscard]] bool can_add_slot() const noexcept;
+  void add_slot();
+  void start_cta(std::size_t slot);
+  void take(const Turn& turn);
+  void run_stretch(const Turn& turn);
+  void probe(std::size_t candidate);
+  void stop(std::size_t candidate);
+  bool open_barriers(std::size_t slot);
+  bool refill(std::size_t slot);
+  [[nodiscard]] bool end_round();
+  void resolve_spinning();
+  [[nodiscard]] bool is_every_ready_warp(Spin least) const noexcept;
+  [[nodiscard]] bool is_still_endless();
+  [[nodiscard]] std::vector<Cta*> living_ctas();
+
+  LaunchState* launch_;
+  Schedule* schedule_;
+  std::array<std::uint32_t, 3> grid_;
+  std::uint64_t cta_count_;
+  std::uint64_t started_ = 0;
+  std::size_t warps_per_cta_;
+  std::uint32_t register_bytes_;
+  std::size_t living_ = 0;  ///< CTAs that have not ended.
+  std::vector<Slot> slots_;
+  std::vector<Candidate> candidates_;
+  std::vector<Progress> progress_;  ///< One per candidate.
+};
+
+}  // namespace cpverify::sim

@@ -1,0 +1,143 @@
+#include "sim/machine/stall_report.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+/// Places that one report names; the others are counted.
+constexpr std::size_t kPlacesShown = 6;
+
+std::string place(const Warp& warp, const Insn* insn) {
+  const ExecutionPoint point = execution_point(warp, insn);
+  if (point.source_line == 0) return fmt::format("PTX line {}", point.ptx_line);
+  return fmt::format("{}:{}", point.source_file, point.source_line);
+}
+
+/// "warp 3", "warps 0-2, 5".
+std::string warp_names(const std::vector<std::uint32_t>& warps) {
+  std::vector<std::string> runs;
+  for (std::size_t first = 0; first < warps.size();) {
+    std::size_t last = first;
+    while (last + 1 < warps.size() && warps[last + 1] == warps[last] + 1) ++last;
+    runs.push_back(first == last ? fmt::format("{}", warps[first])
+                                 : fmt::format("{}-{}", warps[first], warps[last]));
+    first = last + 1;
+  }
+  return fmt::format("warp{} {}", warps.size() == 1 ? "" : "s", fmt::join(runs, ", "));
+}
+
+/// Warps that are at one place, in the order of their first.
+struct Group {
+  std::string where;
+  std::vector<std::uint32_t> warps;
+};
+
+void add_to_group(std::vector<Group>& groups, const std::string& where, std::uint32_t warp) {
+  for (Group& group : groups) {
+    if (group.where != where) continue;
+    group.warps.push_back(warp);
+    return;
+  }
+  groups.push_back({where, {warp}});
+}
+
+/// "barrier 1 has 1 of 2 warps: warp 1 at kernels/a.cu:12".
+void describe_barriers(const Cta& cta, const std::string& prefix, std::vector<std::string>& lines) {
+  for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
+    const BarrierCount count = count_barrier(cta, barrier);
+    if (count.arrived == 0) continue;
+    std::vector<Group> groups;
+    for (const Warp& warp : cta.warps) {
+      if (warp.state != WarpState::at_barrier || warp.barrier != barrier) continue;
+      add_to_group(groups, place(warp, warp.next - 1), warp.index);
+    }
+    std::vector<std::string> parts;
+    parts.reserve(groups.size());
+    for (const Group& group : groups) {
+      parts.push_back(fmt::format("{} at {}", warp_names(group.warps), group.where));
+    }
+    if (count.arrived > count.waiting) {
+      parts.push_back(fmt::format("{} by bar.arrive", (count.arrived - count.waiting) / kLanes));
+    }
+    lines.push_back(fmt::format("{}barrier {} has {} of {} warps: {}", prefix, barrier,
+                                count.arrived / kLanes, count.expected / kLanes,
+                                fmt::join(parts, ", ")));
+  }
+}
+
+void describe_loops(const Cta& cta, const std::string& prefix, std::vector<std::string>& lines) {
+  std::vector<Group> groups;
+  for (const Warp& warp : cta.warps) {
+    if (warp.state == WarpState::ready) add_to_group(groups, place(warp, warp.next), warp.index);
+  }
+  for (const Group& group : groups) {
+    lines.push_back(fmt::format("{}{} {} for ever at {}", prefix, warp_names(group.warps),
+                                group.warps.size() == 1 ? "loops" : "loop", group.where));
+  }
+}
+
+std::string describe(const std::vector<Cta*>& ctas) {
+  std::vector<std::string> lines;
+  for (const Cta* const cta : ctas) {
+    const std::string prefix =
+        ctas.size() == 1 ? "" : fmt::format("cta ({},{},{}) ", cta->id[0], cta->id[1], cta->id[2]);
+    describe_loops(*cta, prefix, lines);
+    describe_barriers(*cta, prefix, lines);
+  }
+  if (lines.size() > kPlacesShown) {
+    const std::size_t more = lines.size() - kPlacesShown;
+    lines.resize(kPlacesShown);
+    lines.push_back(fmt::format("and {} more", more));
+  }
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+/// Reported where the first warp in `state` stands.
+void report_stall(const std::vector<Cta*>& ctas, WarpState state, const std::string& detail) {
+  for (Cta* const cta : ctas) {
+    for (Warp& warp : cta->warps) {
+      if (warp.state != state) continue;
+      ViolationEvent event;
+      event.kind = FaultKind::deadlock;
+      event.space = MemorySpace::shared;
+      event.lanes = warp.active;
+      event.detail = detail;
+      report(warp, state == WarpState::ready ? warp.next : warp.next - 1, event);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void report_barrier_deadlock(const std::vector<Cta*>& ctas) {
+  report_stall(ctas, WarpState::at_barrier,
+               "warps wait for barriers that will not complete: " + describe(ctas));
+}
+
+void report_livelock(const std::vector<Cta*>& ctas, std::uint64_t unstarted) {
+  std::string detail = "no warp can go on, nobody writes what they wait for: " + describe(ctas);
+  if (unstarted > 0) {
+    const bool is_race_checked = !ctas.front()->launch->access_observers.empty();
+    detail += is_race_checked
+                  ? fmt::format("; {} CTAs have not started: with racecheck one runs at a time",
+                                unstarted)
+                  : fmt::format("; {} CTAs have no room to start", unstarted);
+  }
+  report_stall(ctas, WarpState::ready, detail);
+}
+
+}  // namespace cpverify::sim
