@@ -19,6 +19,7 @@ target_sources(cpverify INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DI
   include/cpverify/fault.hpp
   include/cpverify/finding.hpp
   include/cpverify/ids.hpp
+  include/cpverify/launch.hpp
   include/cpverify/observer.hpp
   include/cpverify/plan.hpp
   include/cpverify/scenario.hpp

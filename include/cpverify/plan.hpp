@@ -9,6 +9,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
+#include "cpverify/launch.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 
@@ -63,24 +64,6 @@ struct Buffer {
     for (const std::int64_t extent : shape) count *= extent;
     return count;
   }
-};
-
-/// A place inside a buffer of the same rank.
-struct BufferRef {
-  BufferId buffer;
-  std::int64_t offset_elems = 0;
-};
-
-/// A kernel parameter: a device pointer, .u32/.s32, .u64/.s64 or .f32.
-using KernelArgument = std::variant<BufferRef, std::int32_t, std::int64_t, float>;
-
-struct Launch {
-  std::string module;  ///< Kernel file without extension, e.g. "attention_mma".
-  std::string entry;   ///< extern "C" name in it, e.g. "attention_mma_bf16_d64".
-  std::array<std::uint32_t, 3> grid{1, 1, 1};
-  std::array<std::uint32_t, 3> block{1, 1, 1};
-  std::uint32_t shared_bytes = 0;  ///< Dynamic shared memory.
-  std::vector<KernelArgument> arguments;
 };
 
 enum class CollectiveKind : std::uint8_t { all_gather };

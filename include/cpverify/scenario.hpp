@@ -12,6 +12,7 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/ids.hpp"
+#include "cpverify/launch.hpp"
 #include "cpverify/schedule.hpp"
 
 namespace cpverify {
@@ -84,7 +85,11 @@ struct DataSpec {
   std::uint64_t seed = 0;
 };
 
-enum class StrategyKind : std::uint8_t { single, zigzag };
+enum class StrategyKind : std::uint8_t {
+  single,
+  zigzag,
+  launch,  ///< No strategy: the kernels of Scenario::launch.
+};
 
 /// Which attention kernel: automatic takes tensor cores for 16-bit types and FMA for f32.
 enum class AttentionKernel : std::uint8_t { automatic, fma, mma };
@@ -136,6 +141,8 @@ struct Scenario {
   ScheduleSpec schedule;      ///< Of the simulated GPUs.
   std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
   std::optional<InjectSpec> inject;
+  /// Takes the place of the attention problem: model to padding, and inject, are not read.
+  std::optional<LaunchSpec> launch;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
 
   [[nodiscard]] bool asks_for(Check check) const {

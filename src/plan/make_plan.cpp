@@ -40,6 +40,7 @@ TopologySpec topology_of(const Scenario& scenario, StrategyKind strategy) {
 }  // namespace
 
 Plan make_plan(const Problem& problem, std::uint32_t step, StrategyKind strategy) {
+  CPVERIFY_CHECK(strategy != StrategyKind::launch);
   CPVERIFY_CHECK(step < problem.steps.size());
   const Step& work = problem.steps[step];
   const ModelSpec& model = problem.scenario.model;

@@ -40,6 +40,8 @@ std::string keys_text(const std::vector<const CellVerdict*>& some, Key CellVerdi
 }  // namespace
 
 std::string cell_name(const CellVerdict& cell) {
+  // Kernels that are launched as they are have one run and no data mode.
+  if (cell.strategy == StrategyKind::launch) return std::string{name(cell.strategy)};
   return fmt::format("{}/{}", name(cell.strategy), name(cell.mode));
 }
 

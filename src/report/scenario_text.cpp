@@ -45,11 +45,13 @@ std::string_view color_code(Outcome outcome) noexcept {
   return "";
 }
 
-/// "PASS 0.43": lse and output show their largest error / bound.
-std::string result_text(const CheckResult& result) {
+/// "PASS 0.43": lse and output show their largest error / bound. Values of kernels that are
+/// launched alone have no bound.
+std::string result_text(const CheckResult& result, StrategyKind strategy) {
   if (result.outcome == Outcome::skipped) return "-";
-  const bool has_ratio =
-      (result.check == Check::lse || result.check == Check::output) && result.compared > 0;
+  const bool has_ratio = strategy != StrategyKind::launch &&
+                         (result.check == Check::lse || result.check == Check::output) &&
+                         result.compared > 0;
   return has_ratio ? fmt::format("{} {:.3g}", name(result.outcome), result.worst_ratio)
                    : std::string{name(result.outcome)};
 }
@@ -114,6 +116,13 @@ std::vector<FindingGroup> group_findings(const std::vector<Finding>& findings) {
   return groups;
 }
 
+/// "zigzag/random,count".
+std::string cells_of(const FindingGroup& group) {
+  const StrategyKind strategy = group.first->strategy;
+  if (strategy == StrategyKind::launch) return std::string{name(strategy)};
+  return fmt::format("{}/{}", name(strategy), fmt::join(group.modes, ","));
+}
+
 class ScenarioText {
  public:
   ScenarioText(const Verdict& verdict, bool use_color) : verdict_{verdict}, use_color_{use_color} {}
@@ -157,8 +166,8 @@ class ScenarioText {
       for (std::size_t i = first; i < last; ++i) {
         if (row >= cells[i].checks.size()) continue;
         const CheckResult& result = cells[i].checks[row];
-        text +=
-            paint(result.outcome, fmt::format("{:<{}}", result_text(result), widths[i - first]));
+        text += paint(result.outcome, fmt::format("{:<{}}", result_text(result, cells[i].strategy),
+                                                  widths[i - first]));
       }
       line(text);
     }
@@ -189,8 +198,8 @@ class ScenarioText {
     const std::vector<FindingGroup> groups = group_findings(findings);
     for (std::size_t i = 0; i < groups.size() && i < kFindingsShown; ++i) {
       const Finding& finding = *groups[i].first;
-      line(fmt::format("  {}  {}/{} {}: {}", paint(outcome, label), name(finding.strategy),
-                       fmt::join(groups[i].modes, ","), name(finding.check), finding.kind));
+      line(fmt::format("  {}  {} {}: {}", paint(outcome, label), cells_of(groups[i]),
+                       name(finding.check), finding.kind));
       line("        " + place_text(finding));
       if (!finding.detail.empty()) line("        " + finding.detail);
     }

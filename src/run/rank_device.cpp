@@ -186,6 +186,18 @@ CuResult RankDevice::fill(const Fill& fill) {
                                   static_cast<std::size_t>(fill.count), stream_);
 }
 
+void RankDevice::free_buffer(BufferId buffer) {
+  const NamedAllocation& target = allocation(buffer);
+  if (target.address == 0 || !is_owned_[buffer.value()]) return;
+  make_current();
+  cuda_check(driver_.cuMemFree(target.address), "cuMemFree");
+  is_owned_[buffer.value()] = false;
+}
+
+bool RankDevice::is_freed(BufferId buffer) const {
+  return allocation(buffer).address != 0 && !is_owned_[buffer.value()];
+}
+
 const NamedAllocation& RankDevice::allocation(BufferId buffer) const {
   CPVERIFY_CHECK(buffer.value() < buffers_.size());
   return buffers_[buffer.value()];

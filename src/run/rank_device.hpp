@@ -48,6 +48,10 @@ class RankDevice {
   [[nodiscard]] gpu::CuResult launch(const Launch& launch, const std::string& kernel_directory);
   [[nodiscard]] gpu::CuResult fill(const Fill& fill);
 
+  /// Gives a buffer's memory back; its address and name stay known.
+  void free_buffer(BufferId buffer);
+  [[nodiscard]] bool is_freed(BufferId buffer) const;
+
   [[nodiscard]] const NamedAllocation& allocation(BufferId buffer) const;
   [[nodiscard]] const NamedAllocation& pool(const std::string& name) const;
   [[nodiscard]] gpu::CuDevicePtr address(const BufferRef& place) const;
@@ -68,7 +72,7 @@ class RankDevice {
   std::map<std::string, gpu::CuModule> modules_;
   std::map<std::string, NamedAllocation> pools_;
   std::vector<NamedAllocation> buffers_;  ///< By BufferId; a pool's entry is a copy of pools_'.
-  std::vector<bool> is_owned_;            ///< By BufferId: false for pools.
+  std::vector<bool> is_owned_;            ///< By BufferId: false for pools and freed buffers.
 };
 
 }  // namespace cpverify::run

@@ -34,12 +34,21 @@ std::string request_id(const Value& value, const Scenario& scenario) {
   return id;
 }
 
+/// Of findings about attention, which kernels that are launched alone do not have.
+bool is_problem_field(const std::string& field) {
+  return field == "strategy" || field == "mode" || field == "request" || field == "token" ||
+         field == "key" || field == "head" || field == "page" || field == "slot";
+}
+
 /// The field's text as Finding::fields() spells it, so that it can match at all.
 std::string field_text(const Value& value, const Scenario& scenario) {
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   const std::string& field = value.name();
   const std::int64_t world =
       std::int64_t{scenario.topology.cp} * std::int64_t{scenario.topology.tp};
+  if (scenario.launch && is_problem_field(field)) {
+    value.fail(fmt::format("'{}' is for attention; findings of 'launch' have none", field));
+  }
   if (field == "strategy") return std::string{cpverify::name(choice(value, kStrategies))};
   if (field == "mode") return std::string{cpverify::name(choice(value, kDataModes))};
   if (field == "request") return request_id(value, scenario);
@@ -48,7 +57,7 @@ std::string field_text(const Value& value, const Scenario& scenario) {
     return whole_number_text(value, {0, std::int64_t{scenario.model.num_heads_q} - 1});
   }
   if (field == "step" || field == "token" || field == "key" || field == "page" || field == "slot" ||
-      field == "element") {
+      field == "element" || field == "line") {
     return whole_number_text(value, {0, kMax});
   }
   return value.text();
@@ -69,24 +78,30 @@ ExpectedFinding read_finding(const Value& value, const Scenario& scenario) {
   return finding;
 }
 
+std::vector<Check> default_checks(const Scenario& scenario) {
+  if (scenario.launch) return {kLaunchChecks.begin(), kLaunchChecks.end()};
+  std::vector<Check> checks{kChecks.begin(), kChecks.end()};
+  std::erase(checks, kSlowCheck);
+  return checks;
+}
+
 }  // namespace
 
 void read_checks(const Map& file, Scenario& scenario) {
   const std::optional<Value> value = file.find("checks");
-  if (value) {
-    scenario.checks = choices(*value, kChecks);
-    std::sort(scenario.checks.begin(), scenario.checks.end());
-    const SchedulePolicy policy = scenario.schedule.policy;
-    if (scenario.asks_for(Check::racecheck) && !runs_one_cta_at_a_time(policy)) {
-      value->fail(
-          fmt::format("'checks' has racecheck, which follows one CTA at a time, and "
-                      "'schedule' {} keeps several; leave racecheck out, or choose policy "
-                      "round_robin, reverse or run_to_block",
-                      name(policy)));
-    }
-  } else {
-    scenario.checks.assign(kChecks.begin(), kChecks.end());
-    std::erase(scenario.checks, kSlowCheck);
+  if (!value) {
+    scenario.checks = default_checks(scenario);
+    return;
+  }
+  scenario.checks = scenario.launch ? choices(*value, kLaunchChecks) : choices(*value, kChecks);
+  std::sort(scenario.checks.begin(), scenario.checks.end());
+  const SchedulePolicy policy = scenario.schedule.policy;
+  if (scenario.asks_for(Check::racecheck) && !runs_one_cta_at_a_time(policy)) {
+    value->fail(
+        fmt::format("'checks' has racecheck, which follows one CTA at a time, and "
+                    "'schedule' {} keeps several; leave racecheck out, or choose policy "
+                    "round_robin, reverse or run_to_block",
+                    name(policy)));
   }
 }
 
@@ -111,6 +126,9 @@ void read_expect(const Map& file, Scenario& scenario) {
   const std::optional<Value> value = file.find("expect");
   if (!value) return;
   const Map map{*value, Section::expect};
+  read_expected_values(map, scenario);
+  // What a launch must leave may be all that is expected: then nothing may be found.
+  if (map.find("values") && !map.find("findings")) return;
   // An empty list is refused: it would read as "anything goes" and mean "nothing may be found".
   for (const Value& entry : map.require("findings").list()) {
     scenario.expect.push_back(read_finding(entry, scenario));

@@ -163,6 +163,7 @@ void read_data(const Map& file, Scenario& scenario) {
   if (!value) return;
   const Map map{*value, Section::data};
   const std::optional<Value> modes = map.find("modes");
+  if (modes && scenario.launch) modes->fail("'modes' are for attention; 'launch' has one run");
   if (modes) scenario.data.modes = choices(*modes, kDataModes);
   const std::optional<Value> seed = map.find("seed");
   if (seed) scenario.data.seed = seed->seed();

@@ -57,6 +57,17 @@ void read_names(const scenario::Map& file, Scenario& scenario) {
   if (description) scenario.description = description->text();
 }
 
+void read_problem(const scenario::Map& file, Scenario& scenario) {
+  scenario::read_model(file, scenario);
+  scenario::read_topology(file, scenario);
+  read_strategies(file, scenario);
+  scenario::read_attention_kernel(file, scenario);
+  scenario::read_cache(file, scenario);
+  scenario::read_requests(file, scenario);
+  scenario::read_scheduler(file, scenario);
+  scenario::read_padding(file, scenario);
+}
+
 }  // namespace
 
 Scenario load_scenario(const std::filesystem::path& path) {
@@ -71,18 +82,15 @@ Scenario parse_scenario(const std::string& text, const std::filesystem::path& pa
   Scenario scenario;
   scenario.path = path;
   read_names(map, scenario);
-  scenario::read_model(map, scenario);
-  scenario::read_topology(map, scenario);
-  read_strategies(map, scenario);
-  scenario::read_attention_kernel(map, scenario);
-  scenario::read_cache(map, scenario);
-  scenario::read_requests(map, scenario);
-  scenario::read_scheduler(map, scenario);
-  scenario::read_padding(map, scenario);
+  if (map.find("launch")) {
+    scenario::read_launch(map, scenario);
+  } else {
+    read_problem(map, scenario);
+  }
   scenario::read_data(map, scenario);
   scenario::read_schedule(map, scenario);
   scenario::read_checks(map, scenario);
-  scenario::read_inject(map, scenario);
+  if (!scenario.launch) scenario::read_inject(map, scenario);
   scenario::read_expect(map, scenario);
   return scenario;
 }

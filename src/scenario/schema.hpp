@@ -27,6 +27,11 @@ enum class Section : std::uint8_t {
   inject,
   expect,
   finding,
+  expected_values,
+  launch,
+  buffer,
+  launch_step,
+  argument,
 };
 
 struct SectionKeys {
@@ -45,12 +50,21 @@ inline constexpr std::array kAttentionKinds{AttentionKind::mha, AttentionKind::g
 inline constexpr std::array kModelDTypes{DType::f32, DType::f16, DType::bf16};
 inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMode::poison};
 inline constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag};
+/// The types of buffers that a launch scenario has.
+inline constexpr std::array kBufferDTypes{DType::f32, DType::f16, DType::bf16,
+                                          DType::i32, DType::i64, DType::u8};
+inline constexpr std::array kBufferFills{BufferFill::unwritten, BufferFill::zero, BufferFill::iota,
+                                         BufferFill::random};
 inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
                                               AttentionKernel::mma};
 inline constexpr std::array kChecks{Check::metadata,  Check::collectives, Check::memcheck,
                                     Check::initcheck, Check::racecheck,   Check::kv_pool,
                                     Check::count,     Check::poison,      Check::lse,
                                     Check::output,    Check::bitwise,     Check::determinism};
+
+/// Those that judge kernels without an attention problem.
+inline constexpr std::array kLaunchChecks{Check::memcheck, Check::initcheck, Check::racecheck,
+                                          Check::output, Check::determinism};
 
 /// Only where a scenario asks for it: kernels take half as long again.
 inline constexpr Check kSlowCheck = Check::racecheck;
@@ -70,6 +84,11 @@ inline constexpr std::int64_t kMaxDataValues = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxTokenMultiple = 1024;
 /// Of schedule pct: more changes make it like random.
 inline constexpr std::int64_t kMaxScheduleDepth = 64;
+/// Of all buffers of a launch scenario together: every byte is held in several copies.
+inline constexpr std::int64_t kMaxLaunchBytes = std::int64_t{1} << 28;
+/// A fraction of a second to a few seconds, and far more than small kernels need.
+inline constexpr std::int64_t kDefaultInstructionBudget = std::int64_t{1} << 26;
+inline constexpr std::int64_t kMaxInstructionBudget = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMaxArrivalStep = std::int64_t{1} << 20;
 
 }  // namespace cpverify::scenario

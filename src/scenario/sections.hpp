@@ -24,6 +24,11 @@ void read_checks(const Map& file, Scenario& scenario);
 void read_inject(const Map& file, Scenario& scenario);
 void read_expect(const Map& file, Scenario& scenario);
 
+/// A scenario with `launch`: refuses the keys that describe an attention problem.
+void read_launch(const Map& file, Scenario& scenario);
+/// `values` of `expect`, after read_launch.
+void read_expected_values(const Map& expect, Scenario& scenario);
+
 /// Throws InputError at the request that brings the scenario over a limit of schema.hpp.
 void check_total_size(const Scenario& scenario);
 

@@ -133,6 +133,15 @@ float Value::number(float min, float max) const {
   return number;
 }
 
+double Value::real() const {
+  if (!is_plain()) fail_type("a number");
+  const std::string& text = node_.Scalar();
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) fail_type("a number");
+  return number;
+}
+
 std::string Value::text() const {
   if (!node_.IsScalar()) fail_type("text");
   if (node_.Scalar().empty()) fail(fmt::format("'{}' is empty", name_));

@@ -48,6 +48,8 @@ class Value {
   [[nodiscard]] std::uint64_t seed() const;
   /// A decimal number, above `min` and at most `max`.
   [[nodiscard]] float number(float min, float max) const;
+  /// A decimal number of 64 bits; `inf`, `-inf` and `nan` too.
+  [[nodiscard]] double real() const;
   /// Text that is not empty; a number counts as its spelling.
   [[nodiscard]] std::string text() const;
   /// Text of letters, digits, '_', '-' and '.', at most 64 of them.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/launch.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/schedule.hpp"
 #include "cpverify/verdict.hpp"
@@ -39,6 +40,24 @@ std::string_view name(StrategyKind kind) noexcept {
       return "single";
     case StrategyKind::zigzag:
       return "zigzag";
+    case StrategyKind::launch:
+      return "launch";
+  }
+  return "?";
+}
+
+std::string_view name(BufferFill fill) noexcept {
+  switch (fill) {
+    case BufferFill::unwritten:
+      return "unwritten";
+    case BufferFill::zero:
+      return "zero";
+    case BufferFill::iota:
+      return "iota";
+    case BufferFill::random:
+      return "random";
+    case BufferFill::values:
+      return "values";
   }
   return "?";
 }

@@ -36,7 +36,11 @@ void keep_rank(Plan& plan, std::uint32_t rank) {
 }
 
 int show(const ShowFlags& flags) {
-  const Problem problem = make_problem(load_scenario(flags.path));
+  const Scenario scenario = load_scenario(flags.path);
+  if (scenario.launch) {
+    throw InputError{scenario.launch->where, "a scenario with 'launch' has no plan to show"};
+  }
+  const Problem problem = make_problem(scenario);
   if (flags.step && *flags.step >= problem.steps.size()) {
     throw InputError{fmt::format("--step {}: the scenario has steps 0 to {}", *flags.step,
                                  problem.steps.size() - 1)};

@@ -21,10 +21,17 @@ bool is_contained_match(const std::string& field) {
   return field == "detail" || field == "source";
 }
 
+/// The part of a source behind its last colon.
+std::string line_of(const Finding& finding) {
+  const std::size_t colon = finding.source.rfind(':');
+  return colon == std::string::npos ? std::string{} : finding.source.substr(colon + 1);
+}
+
 bool matches(const ExpectedFinding& expected, const Finding& finding) {
   if (expected.check && *expected.check != finding.check) return false;
   const std::map<std::string, std::string> fields = finding.fields();
   return std::all_of(expected.fields.begin(), expected.fields.end(), [&](const auto& wanted) {
+    if (wanted.first == "line") return line_of(finding) == wanted.second;
     const auto found = fields.find(wanted.first);
     if (found == fields.end()) return false;
     return is_contained_match(wanted.first) ? found->second.find(wanted.second) != std::string::npos

@@ -25,10 +25,10 @@
 #include "mutants/defects.hpp"
 #include "reference/attention.hpp"
 #include "run/runner.hpp"
-#include "sim/driver/sim_driver.hpp"
 #include "verify/expectations.hpp"
 #include "verify/kernel_directory.hpp"
-#include "verify/sim_lane.hpp"
+#include "verify/lanes.hpp"
+#include "verify/launch_cell.hpp"
 
 namespace cpverify {
 namespace {
@@ -101,15 +101,7 @@ const std::vector<reference::StepReference>& Verification::references(DataMode m
 run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   const std::vector<Plan>& made = plans(strategy);
   const int devices = static_cast<int>(made.front().ranks.size());
-  // A fresh lane for each run: a fault leaves a real context unusable, and nothing may leak over.
-  sim::SimOptions sim_options;
-  sim_options.device_count = devices;
-  sim_options.has_coverage = options_.coverage != nullptr;
-  sim_options.is_race_checked = scenario().asks_for(Check::racecheck);
-  sim_options.schedule = scenario().schedule;
-  const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
-                                              ? gpu::open_cuda_lane(devices)
-                                              : verify_detail::open_sim_lane(sim_options);
+  const std::unique_ptr<gpu::Lane> lane = verify_detail::open_lane(scenario(), options_, devices);
   run::RunOptions run_options;
   run_options.kernel_directory = options_.kernel_directory.empty()
                                      ? verify_detail::default_kernel_directory()
@@ -166,14 +158,25 @@ std::string repro_command(const Scenario& scenario, const VerifyOptions& options
   return command;
 }
 
+/// Every strategy in every data mode.
+void judge_problem(const Scenario& scenario, const VerifyOptions& options, Verdict& verdict) {
+  Verification verification{scenario, options};
+  for (const StrategyKind strategy : scenario.strategies) {
+    for (const DataMode mode : scenario.data.modes) {
+      verdict.cells.push_back(verification.judge(strategy, mode));
+    }
+  }
+}
+
 }  // namespace
 
 Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   Scenario effective = scenario;
   if (options.seed) effective.data.seed = *options.seed;
   if (options.schedule) effective.schedule = *options.schedule;
-  if (!options.strategies.empty()) effective.strategies = options.strategies;
-  if (!options.modes.empty()) effective.data.modes = options.modes;
+  const bool is_problem = !effective.launch;
+  if (is_problem && !options.strategies.empty()) effective.strategies = options.strategies;
+  if (is_problem && !options.modes.empty()) effective.data.modes = options.modes;
 
   if (options.lane == LaneKind::cuda && effective.schedule.policy != SchedulePolicy::round_robin) {
     throw InputError{fmt::format("{}: schedule {} is for lane sim; GPUs have their own",
@@ -192,11 +195,10 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   verdict.path = effective.path.generic_string();
   if (options.lane == LaneKind::sim) verdict.schedule = text(effective.schedule);
   verdict.repro = repro_command(effective, options);
-  Verification verification{effective, options};
-  for (const StrategyKind strategy : effective.strategies) {
-    for (const DataMode mode : effective.data.modes) {
-      verdict.cells.push_back(verification.judge(strategy, mode));
-    }
+  if (is_problem) {
+    judge_problem(effective, options, verdict);
+  } else {
+    verdict.cells.push_back(verify_detail::judge_launches(effective, options));
   }
   verify_detail::settle(effective, verdict);
   return verdict;

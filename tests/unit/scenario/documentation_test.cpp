@@ -53,6 +53,8 @@ TEST(ScenarioPage, NamesEveryWord) {
   expect_all(scenario::kAttentionKernels);
   expect_all(kSchedulePolicies);
   expect_all(scenario::kChecks);
+  expect_all(scenario::kBufferDTypes);
+  expect_all(scenario::kBufferFills);
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "cpverify/launch.hpp"
+
+namespace cpverify::verify_detail {
+
+/// Compares every launch with the entry that it names: a driver takes a pointer per parameter on
+/// trust. Throws InputError at the launch, EnvironmentError when the PTX cannot be read.
+void check_launches(const LaunchSpec& spec, const std::string& kernel_directory);
+
+}  // namespace cpverify::verify_detail
