@@ -17,7 +17,8 @@ enum class FaultKind : std::uint8_t {
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
 };
 
-enum class MemorySpace : std::uint8_t { global, shared, local, param };
+/// `host`: pinned memory that an asynchronous copy reads or writes.
+enum class MemorySpace : std::uint8_t { global, shared, local, param, host };
 
 /// One defect that the machine saw, in the machine's terms; the runner adds the plan's.
 struct Fault {
@@ -30,7 +31,7 @@ struct Fault {
   std::uint32_t ptx_line = 0;
   std::array<std::uint32_t, 3> cta{};
   std::array<std::uint32_t, 3> thread{};
-  std::uint64_t address = 0;     ///< Of the first bad byte; within shared or local, the offset.
+  std::uint64_t address = 0;  ///< Of the first bad byte; within shared, local or host, the offset.
   std::uint32_t size_bytes = 0;  ///< Of the access.
   /// Nearest allocation at or below the address, 0 when none (global only).
   std::uint64_t allocation = 0;

@@ -28,24 +28,60 @@ std::string_view public_name(CuResult result) noexcept {
       return "CUDA_ERROR_INVALID_DEVICE";
     case CuResult::invalid_context:
       return "CUDA_ERROR_INVALID_CONTEXT";
+    case CuResult::peer_access_unsupported:
+      return "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED";
     case CuResult::invalid_ptx:
       return "CUDA_ERROR_INVALID_PTX";
     case CuResult::invalid_source:
       return "CUDA_ERROR_INVALID_SOURCE";
     case CuResult::invalid_handle:
       return "CUDA_ERROR_INVALID_HANDLE";
+    case CuResult::illegal_state:
+      return "CUDA_ERROR_ILLEGAL_STATE";
     case CuResult::not_found:
       return "CUDA_ERROR_NOT_FOUND";
+    case CuResult::not_ready:
+      return "CUDA_ERROR_NOT_READY";
     case CuResult::illegal_address:
       return "CUDA_ERROR_ILLEGAL_ADDRESS";
     case CuResult::launch_out_of_resources:
       return "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
     case CuResult::launch_timeout:
       return "CUDA_ERROR_LAUNCH_TIMEOUT";
+    case CuResult::peer_access_already_enabled:
+      return "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED";
+    case CuResult::peer_access_not_enabled:
+      return "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED";
+    case CuResult::host_memory_already_registered:
+      return "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED";
+    case CuResult::host_memory_not_registered:
+      return "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED";
     case CuResult::misaligned_address:
       return "CUDA_ERROR_MISALIGNED_ADDRESS";
     case CuResult::launch_failed:
       return "CUDA_ERROR_LAUNCH_FAILED";
+    case CuResult::not_permitted:
+      return "CUDA_ERROR_NOT_PERMITTED";
+    case CuResult::not_supported:
+      return "CUDA_ERROR_NOT_SUPPORTED";
+    case CuResult::stream_capture_unsupported:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+    case CuResult::stream_capture_invalidated:
+      return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
+    case CuResult::stream_capture_merge:
+      return "CUDA_ERROR_STREAM_CAPTURE_MERGE";
+    case CuResult::stream_capture_unmatched:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED";
+    case CuResult::stream_capture_unjoined:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNJOINED";
+    case CuResult::stream_capture_isolation:
+      return "CUDA_ERROR_STREAM_CAPTURE_ISOLATION";
+    case CuResult::stream_capture_implicit:
+      return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
+    case CuResult::captured_event:
+      return "CUDA_ERROR_CAPTURED_EVENT";
+    case CuResult::graph_exec_update_failure:
+      return "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE";
   }
   return "CUDA_ERROR";  // A real driver knows more codes than we name; the number tells.
 }

@@ -3,54 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/driver_types.hpp"
+#include "gpu/graph_api.hpp"
+
 namespace cpverify::gpu {
-
-/// CUresult values that we use. Source: CUDA Driver API manual, "Data types used by CUDA driver".
-enum class CuResult : int {
-  success = 0,
-  invalid_value = 1,
-  out_of_memory = 2,
-  not_initialized = 3,
-  no_device = 100,
-  invalid_device = 101,
-  invalid_context = 201,
-  invalid_ptx = 218,
-  invalid_source = 300,
-  invalid_handle = 400,
-  not_found = 500,
-  illegal_address = 700,
-  launch_out_of_resources = 701,
-  launch_timeout = 702,
-  misaligned_address = 716,
-  launch_failed = 719,
-};
-
-using CuDevice = int;
-using CuDevicePtr = std::uint64_t;
-/// Opaque handles, as in the public API. The object behind one belongs to the implementation.
-using CuContext = struct CuContextOpaque*;
-using CuModule = struct CuModuleOpaque*;
-using CuFunction = struct CuFunctionOpaque*;
-using CuStream = struct CuStreamOpaque*;
-using CuEvent = struct CuEventOpaque*;
-
-/// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
-inline constexpr int kFuncAttributeMaxDynamicSharedBytes = 8;
-/// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR.
-inline constexpr int kDeviceAttributeComputeMajor = 75;
-inline constexpr int kDeviceAttributeComputeMinor = 76;
-inline constexpr unsigned kStreamNonBlocking = 1;
-inline constexpr unsigned kEventDisableTiming = 2;
 
 /// The CUDA driver API under its public names and semantics, for the calls that we make. One
 /// implementation forwards to libcuda, one is the simulator; nothing above knows which.
 ///
 /// Work on a stream is asynchronous: it may run at any time up to the next synchronisation, and its
-/// errors are returned by one. Calls act on the current context (cuCtxSetCurrent).
-class DriverApi {
+/// errors are returned by one. Calls act on the current context (cuCtxSetCurrent). Functions that
+/// are not pure answer not_supported where an implementation lacks them.
+class DriverApi : public GraphApi {
  public:
-  virtual ~DriverApi() = default;
-
   // The names of the public API.
   // NOLINTBEGIN(readability-identifier-naming)
   virtual CuResult cuInit(unsigned flags) = 0;
@@ -63,6 +28,16 @@ class DriverApi {
   virtual CuResult cuCtxGetCurrent(CuContext* context) = 0;
   virtual CuResult cuCtxSynchronize() = 0;
 
+  virtual CuResult cuDeviceCanAccessPeer(int* /*can_access*/, CuDevice /*device*/,
+                                         CuDevice /*peer*/) {
+    return CuResult::not_supported;
+  }
+  /// Kernels of the current context may access memory of the peer's, not the other way round.
+  virtual CuResult cuCtxEnablePeerAccess(CuContext /*peer*/, unsigned /*flags*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuCtxDisablePeerAccess(CuContext /*peer*/) { return CuResult::not_supported; }
+
   /// `image` is NUL-terminated PTX text (or a cubin where the implementation takes one).
   virtual CuResult cuModuleLoadData(CuModule* module, const void* image) = 0;
   virtual CuResult cuModuleUnload(CuModule module) = 0;
@@ -71,6 +46,37 @@ class DriverApi {
 
   virtual CuResult cuMemAlloc(CuDevicePtr* pointer, std::size_t size_bytes) = 0;
   virtual CuResult cuMemFree(CuDevicePtr pointer) = 0;
+  /// In stream order: the memory is there for work that is ordered after the allocation and before
+  /// the free.
+  virtual CuResult cuMemAllocAsync(CuDevicePtr* /*pointer*/, std::size_t /*size_bytes*/,
+                                   CuStream /*stream*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuMemFreeAsync(CuDevicePtr /*pointer*/, CuStream /*stream*/) {
+    return CuResult::not_supported;
+  }
+  /// Pinned host memory: copies from and to it are truly asynchronous.
+  virtual CuResult cuMemHostAlloc(void** /*pointer*/, std::size_t /*size_bytes*/,
+                                  unsigned /*flags*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuMemAllocHost(void** /*pointer*/, std::size_t /*size_bytes*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuMemFreeHost(void* /*pointer*/) { return CuResult::not_supported; }
+  virtual CuResult cuMemHostRegister(void* /*pointer*/, std::size_t /*size_bytes*/,
+                                     unsigned /*flags*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuMemHostUnregister(void* /*pointer*/) { return CuResult::not_supported; }
+  virtual CuResult cuMemHostGetDevicePointer(CuDevicePtr* /*device_pointer*/, void* /*pointer*/,
+                                             unsigned /*flags*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuPointerGetAttribute(void* /*value*/, int /*attribute*/,
+                                         CuDevicePtr /*pointer*/) {
+    return CuResult::not_supported;
+  }
   virtual CuResult cuMemcpyHtoDAsync(CuDevicePtr target, const void* source, std::size_t size_bytes,
                                      CuStream stream) = 0;
   virtual CuResult cuMemcpyDtoHAsync(void* target, CuDevicePtr source, std::size_t size_bytes,
@@ -82,6 +88,10 @@ class DriverApi {
                                      std::size_t size_bytes, CuStream stream) = 0;
   virtual CuResult cuMemsetD8Async(CuDevicePtr target, unsigned char value, std::size_t count,
                                    CuStream stream) = 0;
+  virtual CuResult cuMemsetD16Async(CuDevicePtr /*target*/, unsigned short /*value*/,
+                                    std::size_t /*count*/, CuStream /*stream*/) {
+    return CuResult::not_supported;
+  }
   virtual CuResult cuMemsetD32Async(CuDevicePtr target, unsigned value, std::size_t count,
                                     CuStream stream) = 0;
 
@@ -89,9 +99,36 @@ class DriverApi {
   virtual CuResult cuStreamDestroy(CuStream stream) = 0;
   virtual CuResult cuStreamSynchronize(CuStream stream) = 0;
   virtual CuResult cuStreamWaitEvent(CuStream stream, CuEvent event, unsigned flags) = 0;
+  virtual CuResult cuStreamCreateWithPriority(CuStream* /*stream*/, unsigned /*flags*/,
+                                              int /*priority*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuCtxGetStreamPriorityRange(int* /*least*/, int* /*greatest*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuStreamGetPriority(CuStream /*stream*/, int* /*priority*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuStreamGetFlags(CuStream /*stream*/, unsigned* /*flags*/) {
+    return CuResult::not_supported;
+  }
+  virtual CuResult cuStreamGetCtx(CuStream /*stream*/, CuContext* /*context*/) {
+    return CuResult::not_supported;
+  }
+  /// success when nothing is left to run, not_ready otherwise.
+  virtual CuResult cuStreamQuery(CuStream /*stream*/) { return CuResult::not_supported; }
+  virtual CuResult cuLaunchHostFunc(CuStream /*stream*/, CuHostFunction /*function*/,
+                                    void* /*data*/) {
+    return CuResult::not_supported;
+  }
   virtual CuResult cuEventCreate(CuEvent* event, unsigned flags) = 0;
   virtual CuResult cuEventDestroy(CuEvent event) = 0;
   virtual CuResult cuEventRecord(CuEvent event, CuStream stream) = 0;
+  virtual CuResult cuEventQuery(CuEvent /*event*/) { return CuResult::not_supported; }
+  virtual CuResult cuEventSynchronize(CuEvent /*event*/) { return CuResult::not_supported; }
+  virtual CuResult cuEventElapsedTime(float* /*milliseconds*/, CuEvent /*start*/, CuEvent /*end*/) {
+    return CuResult::not_supported;
+  }
 
   /// `parameters` points to one pointer per kernel parameter, as in the public API.
   struct LaunchConfig {
@@ -107,6 +144,10 @@ class DriverApi {
   /// What cuModuleLoadData has to say of the last image it refused ("" when it accepted it): the
   /// JIT's error log.
   virtual const char* jit_error_log() = 0;
+
+  /// Copies and fills from now on are part of `call` on `rank` and bear its name in faults; a null
+  /// call ends that. For collectives, which are made of them; a real driver has no use for it.
+  virtual void name_work(const char* /*call*/, std::uint32_t /*rank*/) {}
 };
 
 }  // namespace cpverify::gpu

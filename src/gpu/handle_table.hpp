@@ -12,6 +12,9 @@ namespace cpverify::gpu {
 template <class Handle, class Object>
 class HandleTable {
  public:
+  /// The first handle is `first_id`; smaller numbers may have a meaning of their own.
+  explicit HandleTable(std::uintptr_t first_id = 1) : next_id_{first_id} {}
+
   Handle insert(std::unique_ptr<Object> object) {
     const std::uintptr_t id = next_id_++;
     objects_.emplace(id, std::move(object));
@@ -40,7 +43,7 @@ class HandleTable {
 
  private:
   std::map<std::uintptr_t, std::unique_ptr<Object>> objects_;
-  std::uintptr_t next_id_ = 1;
+  std::uintptr_t next_id_;
 };
 
 }  // namespace cpverify::gpu

@@ -28,6 +28,8 @@ std::string_view name(MemorySpace space) noexcept {
       return "local";
     case MemorySpace::param:
       return "param";
+    case MemorySpace::host:
+      return "host";
   }
   return "?";
 }

@@ -12,7 +12,8 @@
 namespace cpverify::sim {
 
 /// Faults of many launches, one per (kernel, instruction, kind, device) in the order of their first
-/// occurrence; counts add up.
+/// occurrence; counts add up. Where there is no instruction, the allocation and what is said of it
+/// tell faults apart.
 class FaultLog {
  public:
   void add(const Fault& fault);
@@ -20,7 +21,8 @@ class FaultLog {
   [[nodiscard]] std::vector<Fault> take();
 
  private:
-  using Key = std::tuple<std::string, std::uint32_t, FaultKind, std::uint32_t>;
+  using Key =
+      std::tuple<std::string, std::uint32_t, FaultKind, std::uint32_t, std::uint64_t, std::string>;
 
   std::vector<Fault> faults_;
   std::map<Key, std::size_t> index_;

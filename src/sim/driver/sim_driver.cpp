@@ -1,6 +1,7 @@
 #include "sim/driver/sim_driver.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <utility>
@@ -8,8 +9,12 @@
 
 #include "cpverify/observer.hpp"
 #include "gpu/driver_api.hpp"
+#include "sim/driver/executor.hpp"
+#include "sim/driver/graph.hpp"
+#include "sim/driver/host_memory.hpp"
 #include "sim/driver/simulated_driver.hpp"
 #include "sim/driver/streams.hpp"
+#include "sim/driver/work.hpp"
 #include "support/check.hpp"
 
 namespace cpverify::sim {
@@ -24,15 +29,15 @@ constexpr int kComputeMinor = 0;
 using gpu::CuContext;
 using gpu::CuDevice;
 using gpu::CuResult;
-using gpu::CuStream;
 
 SimulatedDriver::SimulatedDriver(const SimOptions& options)
     : options_{options},
       executor_{
-          memory_, faults_,
+          Executor::Parts{memory_, host_, faults_},
           options.has_coverage ? std::vector<Observer*>{&coverage_} : std::vector<Observer*>{},
           options.is_race_checked},
-      streams_{[this](Context& context, Work& work) { executor_.execute(context, work); }} {
+      streams_{[this](Context& context, WorkItem& item) { executor_.execute(context, item); },
+               options.schedule} {
   CPVERIFY_CHECK(options.device_count >= 0);
   for (CuDevice device = 0; device < options.device_count; ++device) {
     auto context = std::make_unique<Context>();
@@ -49,15 +54,9 @@ Context* SimulatedDriver::live_context(CuContext handle) const noexcept {
 
 CuResult SimulatedDriver::current_status() const noexcept {
   if (!is_initialised_) return CuResult::not_initialized;
+  if (executor_.is_in_host_function()) return CuResult::not_permitted;
   const Context* context = live_context(current_);
   return context == nullptr ? CuResult::invalid_context : context->sticky;
-}
-
-CuResult SimulatedDriver::find_stream(CuStream handle, Stream*& target) const noexcept {
-  const CuResult status = current_status();
-  if (status != CuResult::success) return status;
-  target = streams_.find(handle, *live_context(current_));
-  return target == nullptr ? CuResult::invalid_handle : target->context->sticky;
 }
 
 CuResult SimulatedDriver::cuInit(unsigned flags) {
@@ -114,12 +113,22 @@ void SimulatedDriver::destroy(Context& context) {
   // Work of other devices may still use this one's memory.
   streams_.drain_all();
   streams_.remove_all(context);
+  execs_.erase_if([&](const GraphExec& exec) { return exec.context == &context; });
   events_.erase_if([&](const DriverEvent& event) { return event.context == &context; });
   functions_.erase_if([&](const DriverFunction& function) { return function.context == &context; });
   modules_.erase_if([&](const DriverModule& module) { return module.context == &context; });
   std::erase_if(allocations_, [&](const auto& entry) {
     return entry.second == &context && memory_.free(entry.first);
   });
+  host_.remove_if([&](const PinnedRange& range) {
+    return range.context == &context && (range.address == 0 || memory_.free(range.address));
+  });
+  const auto device = static_cast<std::uint32_t>(context.device);
+  for (CuDevice other = 0; other < options_.device_count; ++other) {
+    const auto peer = static_cast<std::uint32_t>(other);
+    static_cast<void>(memory_.set_reachable(device, peer, false));
+    static_cast<void>(memory_.set_reachable(peer, device, false));
+  }
   context.sticky = CuResult::success;
 }
 
@@ -138,11 +147,51 @@ CuResult SimulatedDriver::cuCtxGetCurrent(CuContext* context) {
 }
 
 CuResult SimulatedDriver::cuCtxSynchronize() {
-  const CuResult status = current_status();
+  CuResult status = current_status();
   if (status != CuResult::success) return status;
   const Context& context = *live_context(current_);
-  streams_.drain(context);
+  status = refuse_captures_of(context);
+  if (status != CuResult::success) return status;
+  streams_.synchronise(context);
   return context.sticky;
+}
+
+CuResult SimulatedDriver::cuDeviceCanAccessPeer(int* can_access, CuDevice device, CuDevice peer) {
+  if (!is_initialised_) return CuResult::not_initialized;
+  if (can_access == nullptr) return CuResult::invalid_value;
+  const auto is_device = [this](CuDevice ordinal) {
+    return ordinal >= 0 && ordinal < options_.device_count;
+  };
+  if (!is_device(device) || !is_device(peer)) return CuResult::invalid_device;
+  *can_access = device != peer ? 1 : 0;
+  return CuResult::success;
+}
+
+CuResult SimulatedDriver::cuCtxEnablePeerAccess(CuContext peer, unsigned flags) {
+  const CuResult status = current_status();
+  if (status != CuResult::success) return status;
+  const Context* owner = live_context(peer);
+  if (owner == nullptr) return CuResult::invalid_context;
+  if (flags != 0) return CuResult::invalid_value;
+  const Context* context = live_context(current_);
+  if (owner == context) return CuResult::peer_access_unsupported;
+  return memory_.set_reachable(static_cast<std::uint32_t>(context->device),
+                               static_cast<std::uint32_t>(owner->device), true)
+             ? CuResult::success
+             : CuResult::peer_access_already_enabled;
+}
+
+CuResult SimulatedDriver::cuCtxDisablePeerAccess(CuContext peer) {
+  const CuResult status = current_status();
+  if (status != CuResult::success) return status;
+  const Context* owner = live_context(peer);
+  if (owner == nullptr) return CuResult::invalid_context;
+  const Context& context = *live_context(current_);
+  streams_.synchronise(context);  // Queued kernels still have the access that they were promised.
+  return memory_.set_reachable(static_cast<std::uint32_t>(context.device),
+                               static_cast<std::uint32_t>(owner->device), false)
+             ? CuResult::success
+             : CuResult::peer_access_not_enabled;
 }
 
 std::unique_ptr<SimDriver> make_sim_driver(const SimOptions& options) {

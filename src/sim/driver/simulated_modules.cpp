@@ -4,11 +4,15 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cpverify/error.hpp"
 #include "gpu/driver_api.hpp"
+#include "sim/driver/graph.hpp"
 #include "sim/driver/launch_check.hpp"
 #include "sim/driver/simulated_driver.hpp"
 #include "sim/driver/streams.hpp"
+#include "sim/driver/work.hpp"
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/program.hpp"
@@ -44,7 +48,7 @@ CuResult SimulatedDriver::cuModuleUnload(CuModule module) {
   if (status != CuResult::success) return status;
   const DriverModule* found = modules_.find(module);
   if (found == nullptr) return CuResult::invalid_handle;
-  streams_.drain(*found->context);
+  streams_.drain_all();
   functions_.erase_if([found](const DriverFunction& function) { return function.module == found; });
   modules_.erase(module);
   return CuResult::success;
@@ -89,6 +93,38 @@ CuResult SimulatedDriver::cuFuncSetAttribute(CuFunction function, int attribute,
   return CuResult::success;
 }
 
+CuResult SimulatedDriver::make_launch(CuFunction function, const KernelNode& node, NodeTask& task) {
+  const DriverFunction* found = functions_.find(function);
+  if (found == nullptr) return CuResult::invalid_handle;
+  LaunchConfig config;
+  config.grid_x = node.grid_x;
+  config.grid_y = node.grid_y;
+  config.grid_z = node.grid_z;
+  config.block_x = node.block_x;
+  config.block_y = node.block_y;
+  config.block_z = node.block_z;
+  config.shared_bytes = node.shared_bytes;
+  const KernelInfo& kernel = kernel_info(*found->kernel);
+  const CuResult status = check_launch(kernel, config, found->shared_bytes_optin);
+  if (status != CuResult::success) return status;
+  if (node.parameters == nullptr && !kernel.parameters.empty()) return CuResult::invalid_value;
+
+  LaunchWork work;
+  work.kernel = found->kernel;
+  work.parameters = pack_parameters(kernel, node.parameters);
+  work.request.grid = {node.grid_x, node.grid_y, node.grid_z};
+  work.request.block = {node.block_x, node.block_y, node.block_z};
+  work.request.shared_bytes = node.shared_bytes;
+  work.request.shared_bytes_optin = found->shared_bytes_optin;
+  work.request.instruction_budget = options_.instruction_budget;
+  work.request.schedule = options_.schedule;
+  task.body = std::move(work);
+  task.context = found->context;
+  task.function = function;
+  task.name = {kernel.name, fmt::format("kernel '{}'", kernel.name)};
+  return CuResult::success;
+}
+
 CuResult SimulatedDriver::cuLaunchKernel(CuFunction function, const LaunchConfig& config,
                                          void** parameters) {
   Stream* queue = nullptr;
@@ -96,22 +132,12 @@ CuResult SimulatedDriver::cuLaunchKernel(CuFunction function, const LaunchConfig
   if (status != CuResult::success) return status;
   const DriverFunction* found = functions_.find(function);
   if (found == nullptr || found->context != queue->context) return CuResult::invalid_handle;
-  const KernelInfo& kernel = kernel_info(*found->kernel);
-  status = check_launch(kernel, config, found->shared_bytes_optin);
-  if (status != CuResult::success) return status;
-  if (parameters == nullptr && !kernel.parameters.empty()) return CuResult::invalid_value;
-
-  LaunchWork work;
-  work.kernel = found->kernel;
-  work.parameters = pack_parameters(kernel, parameters);
-  work.request.grid = {config.grid_x, config.grid_y, config.grid_z};
-  work.request.block = {config.block_x, config.block_y, config.block_z};
-  work.request.shared_bytes = config.shared_bytes;
-  work.request.shared_bytes_optin = found->shared_bytes_optin;
-  work.request.instruction_budget = options_.instruction_budget;
-  work.request.schedule = options_.schedule;
-  streams_.push(*queue, std::move(work));
-  return CuResult::success;
+  NodeTask task;
+  status = make_launch(function,
+                       {function, config.grid_x, config.grid_y, config.grid_z, config.block_x,
+                        config.block_y, config.block_z, config.shared_bytes, parameters},
+                       task);
+  return status == CuResult::success ? submit(*queue, std::move(task)) : status;
 }
 
 }  // namespace cpverify::sim

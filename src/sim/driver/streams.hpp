@@ -5,13 +5,16 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <variant>
+#include <string>
 #include <vector>
 
-#include "gpu/driver_api.hpp"
+#include "cpverify/schedule.hpp"
+#include "gpu/driver_types.hpp"
 #include "gpu/handle_table.hpp"
-#include "sim/machine/launch.hpp"
-#include "sim/machine/program.hpp"
+#include "sim/driver/capture.hpp"
+#include "sim/driver/stream_order.hpp"
+#include "sim/driver/vector_clock.hpp"
+#include "sim/driver/work.hpp"
 
 namespace cpverify::sim {
 
@@ -21,99 +24,92 @@ struct Context {
   int references = 0;
   /// A fault of a kernel: from then on every call in the context returns it.
   gpu::CuResult sticky = gpu::CuResult::success;
+  std::uint32_t streams_made = 0;
 };
-
-/// A point in the work of a stream: reached when everything enqueued before it has run. Outlives
-/// the stream, whose destruction runs what is left.
-class Marker {
- public:
-  Marker() = default;
-  Marker(std::shared_ptr<const std::uint64_t> executed, std::uint64_t position)
-      : executed_{std::move(executed)}, position_{position} {}
-  /// A marker that was never set counts as reached, as an event that was never recorded.
-  [[nodiscard]] bool is_reached() const noexcept {
-    return executed_ == nullptr || *executed_ >= position_;
-  }
-
- private:
-  std::shared_ptr<const std::uint64_t> executed_;
-  std::uint64_t position_ = 0;
-};
-
-struct UploadWork {
-  std::uint64_t target = 0;
-  std::vector<std::byte> bytes;  ///< Captured by the call, as the driver does with pageable memory.
-};
-struct DownloadWork {
-  void* target = nullptr;
-  std::uint64_t source = 0;
-  std::size_t size_bytes = 0;
-};
-struct CopyWork {
-  std::uint64_t target = 0;
-  std::uint64_t source = 0;
-  std::size_t size_bytes = 0;
-};
-struct FillWork {
-  std::uint64_t target = 0;
-  std::vector<std::byte> pattern;
-  std::size_t size_bytes = 0;
-};
-struct LaunchWork {
-  const Kernel* kernel = nullptr;
-  LaunchRequest request;              ///< Its parameters are set to the bytes below when it runs.
-  std::vector<std::byte> parameters;  ///< As the entry lays them out.
-};
-struct WaitWork {
-  Marker marker;
-};
-using Work = std::variant<UploadWork, DownloadWork, CopyWork, FillWork, LaunchWork, WaitWork>;
 
 /// A queue of work of one context.
 struct Stream {
   Context* context = nullptr;
   bool is_default = false;
-  bool is_blocking = true;  ///< Synchronises with the default stream of its context.
-  std::deque<Work> queue;
+  bool is_blocking = true;   ///< Synchronises with the default stream of its context.
+  bool is_internal = false;  ///< Of a graph: no handle leads to it.
+  bool is_destroyed = false;
+  int priority = 0;
+  std::string name;  ///< "stream 2 of device 0".
+  std::uint32_t timeline = 0;
+  VectorClock clock;  ///< What is before the next piece of work.
+  std::deque<WorkItem> queue;
   std::uint64_t enqueued = 0;
   std::shared_ptr<std::uint64_t> executed = std::make_shared<std::uint64_t>(0);
+  std::shared_ptr<Capture> capture;        ///< Null unless it is being captured.
+  std::vector<gpu::CuGraphNode> frontier;  ///< Captured: what the next node comes after.
 
-  [[nodiscard]] Marker marker() const { return {executed, enqueued}; }
+  [[nodiscard]] Marker marker() const { return {executed, enqueued, clock}; }
 };
 
-/// All streams of all devices. Work is run only when something waits for it: round-robin over the
-/// streams in order of creation, one piece of work at a time, a stream whose next wait is not
-/// reached is passed over.
+/// All streams of all devices. Work is run only when something waits for it, one piece at a time;
+/// of the streams that can go on, the schedule picks the next. A stream whose next wait is not
+/// reached cannot.
 class Streams {
  public:
-  using Execute = std::function<void(Context&, Work&)>;
+  using Execute = std::function<void(Context&, WorkItem&)>;
 
-  explicit Streams(Execute execute) : execute_{std::move(execute)} {}
+  Streams(Execute execute, const ScheduleSpec& schedule)
+      : execute_{std::move(execute)}, order_{schedule} {}
 
-  /// Every context gets its default stream before any other stream is made.
+  /// Every context gets its default and its per-thread stream before any other stream is made.
   void add_default(Context& context);
-  [[nodiscard]] gpu::CuStream add(Context& context, bool is_blocking);
+  [[nodiscard]] gpu::CuStream add(Context& context, bool is_blocking, int priority);
+  /// A stream of a graph; `name` is how reports call it.
+  [[nodiscard]] Stream& add_internal(Context& context, std::string name);
   /// The default stream of `context` for a null handle; null for a stale one.
   [[nodiscard]] Stream* find(gpu::CuStream handle, const Context& context) const noexcept;
 
-  void push(Stream& stream, Work work);
-  void drain(const Stream& stream);
-  void drain(const Context& context);
+  /// Enqueues work and decides what it is ordered after. Returns how it is known; null for waits.
+  OperationRef push(Stream& stream, Work work, const WorkName& name);
+  void wait(Stream& stream, const Marker& marker);
+  /// The point that an event recorded now, or a synchronisation, stands for.
+  [[nodiscard]] Marker mark(Stream& stream);
+
+  /// Runs work until everything before the marker, or of the context, has run. The host knows then.
+  void synchronise(const Marker& marker);
+  void synchronise(const Context& context);
+  /// The host has learnt that the marker is reached.
+  void learn(const Marker& marker) { host_.join(marker.before); }
+  /// One piece of work, if there is any: a host that polls does not wait for ever.
+  void step();
+  /// Runs everything without telling the host.
   void drain_all();
-  /// Runs what is left of the stream and forgets it.
+
+  /// Forgets the handle; what is left of the stream runs as before.
   void remove(gpu::CuStream handle);
-  /// Runs what is left and forgets every stream of the context but the default one.
+  void remove(Stream& stream) { stream.is_destroyed = true; }
+  /// Runs what is left and forgets every stream of the context but the default ones.
   void remove_all(const Context& context);
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    streams_.for_each(visit);
+  }
 
  private:
   template <class Predicate>
   void run_until(Predicate is_done);
-  bool step(Stream& stream);
+  /// False: nothing can go on.
+  bool run_one();
+  [[nodiscard]] gpu::CuStream add_stream(std::unique_ptr<Stream> stream);
+  /// Legacy default streams wait for the blocking streams of their context, and those for them.
+  void order_with_default(Stream& stream);
   [[nodiscard]] bool is_idle(const Context& context) const;
 
   Execute execute_;
-  gpu::HandleTable<gpu::CuStream, Stream> streams_;
-  std::vector<gpu::CuStream> default_streams_;  ///< By device.
+  StreamOrder order_;
+  /// Numbers below are the handles of the public API for the default streams.
+  gpu::HandleTable<gpu::CuStream, Stream> streams_{gpu::kStreamPerThread + 1};
+  std::vector<gpu::CuStream> default_streams_;     ///< By device.
+  std::vector<gpu::CuStream> per_thread_streams_;  ///< By device.
+  std::uint32_t timelines_ = 0;
+  VectorClock host_;  ///< What the host has waited for.
 };
 
 }  // namespace cpverify::sim

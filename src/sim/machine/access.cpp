@@ -141,9 +141,12 @@ Diagnosis diagnose_global(const LaunchState& launch, std::uint64_t address,
   if (is_inside && !near->is_live) {
     diagnosis.is_bad = true;
     diagnosis.kind = FaultKind::use_after_free;
-  } else if (is_inside && !diagnosis.is_bad && near->device != launch.device) {
+  } else if (is_inside && !diagnosis.is_bad &&
+             !launch.memory->is_reachable(launch.device, near->device)) {
     diagnosis.is_bad = true;
-    diagnosis.detail = fmt::format("memory of device {}", near->device);
+    diagnosis.detail =
+        fmt::format("memory of device {}; peer access of device {} to it is not enabled",
+                    near->device, launch.device);
   }
   return diagnosis;
 }

@@ -60,6 +60,10 @@ std::uint64_t GlobalMemory::live_bytes(std::uint32_t device) const noexcept {
   return sum;
 }
 
+bool GlobalMemory::set_reachable(std::uint32_t device, std::uint32_t owner, bool is_reachable) {
+  return is_reachable ? peers_.emplace(device, owner).second : peers_.erase({device, owner}) > 0;
+}
+
 const Allocation* GlobalMemory::nearest(std::uint64_t address) const noexcept {
   const auto after = std::upper_bound(
       allocations_.begin(), allocations_.end(), address,

@@ -4,13 +4,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cpverify/fault.hpp"
 #include "sim/machine/checked_bytes.hpp"
 
 namespace cpverify::sim {
+
+/// Owner of pinned host memory, which every device reaches.
+inline constexpr std::uint32_t kHostOwner = 0xffffffff;
 
 /// One allocation of device memory. Stays known after it is freed, so that late uses are told
 /// apart.
@@ -43,6 +48,13 @@ class GlobalMemory {
   /// Bytes of the live allocations of a device.
   [[nodiscard]] std::uint64_t live_bytes(std::uint32_t device) const noexcept;
 
+  /// Lets kernels of `device` access the memory of `owner`, or no longer. False when they could, or
+  /// could not, before.
+  [[nodiscard]] bool set_reachable(std::uint32_t device, std::uint32_t owner, bool is_reachable);
+  [[nodiscard]] bool is_reachable(std::uint32_t device, std::uint32_t owner) const noexcept {
+    return device == owner || owner == kHostOwner || peers_.contains({device, owner});
+  }
+
   /// The four below do nothing and say what is wrong when a byte is out of bounds or freed. read()
   /// delivers unwritten bytes as 0xFF, and reports them; copy() carries "unwritten" along.
   [[nodiscard]] std::optional<MemoryProblem> read(std::span<std::byte> target,
@@ -67,7 +79,8 @@ class GlobalMemory {
   [[nodiscard]] std::optional<MemoryProblem> check(std::uint64_t address, std::uint64_t size_bytes,
                                                    FaultKind outside) const noexcept;
 
-  std::vector<std::unique_ptr<Allocation>> allocations_;  ///< By base, ascending.
+  std::vector<std::unique_ptr<Allocation>> allocations_;     ///< By base, ascending.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> peers_;  ///< Device and owner that it reaches.
   std::uint64_t next_base_ = 0x7000'0000'0000;
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -174,11 +175,17 @@ TEST_F(SimDriverTest, DownloadsUnwrittenMemoryWithoutAFault) {
 TEST_F(SimDriverTest, DownloadsAtTheSynchronisationNotBefore) {
   DeviceSession session{*driver_, 0};
   const CuDevicePtr pointer = session.allocate_with(Words{4});
-  std::uint32_t host = 0;
-  ASSERT_EQ(driver_->cuMemcpyDtoHAsync(&host, pointer, 4, session.stream), CuResult::success);
-  EXPECT_EQ(host, 0U);
+  void* host = nullptr;
+  ASSERT_EQ(driver_->cuMemAllocHost(&host, 4), CuResult::success);
+  const auto word = [host] {
+    std::uint32_t value = 0;
+    std::memcpy(&value, host, sizeof value);
+    return value;
+  };
+  ASSERT_EQ(driver_->cuMemcpyDtoHAsync(host, pointer, 4, session.stream), CuResult::success);
+  EXPECT_NE(word(), 4U);
   ASSERT_EQ(driver_->cuCtxSynchronize(), CuResult::success);
-  EXPECT_EQ(host, 4U);
+  EXPECT_EQ(word(), 4U);
 }
 
 TEST_F(SimDriverTest, AKernelThatReadsUnwrittenMemoryIsReportedAndGoesOn) {

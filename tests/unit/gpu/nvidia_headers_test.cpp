@@ -27,6 +27,18 @@ static_assert(kDeviceAttributeComputeMajor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CA
 static_assert(kDeviceAttributeComputeMinor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR});
 static_assert(kStreamNonBlocking == unsigned{CU_STREAM_NON_BLOCKING});
 static_assert(kEventDisableTiming == unsigned{CU_EVENT_DISABLE_TIMING});
+static_assert(kEventBlockingSync == unsigned{CU_EVENT_BLOCKING_SYNC});
+static_assert(kMemHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE);
+static_assert(kMemHostAllocDeviceMap == CU_MEMHOSTALLOC_DEVICEMAP);
+static_assert(kMemHostAllocWriteCombined == CU_MEMHOSTALLOC_WRITECOMBINED);
+static_assert(kPointerAttributeMemoryType == int{CU_POINTER_ATTRIBUTE_MEMORY_TYPE});
+static_assert(kPointerAttributeDevicePointer == int{CU_POINTER_ATTRIBUTE_DEVICE_POINTER});
+static_assert(kPointerAttributeHostPointer == int{CU_POINTER_ATTRIBUTE_HOST_POINTER});
+static_assert(kPointerAttributeDeviceOrdinal == int{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL});
+static_assert(kPointerAttributeRangeStart == int{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR});
+static_assert(kPointerAttributeRangeSize == int{CU_POINTER_ATTRIBUTE_RANGE_SIZE});
+static_assert(kMemoryTypeHost == unsigned{CU_MEMORYTYPE_HOST});
+static_assert(kMemoryTypeDevice == unsigned{CU_MEMORYTYPE_DEVICE});
 
 TEST(NvidiaHeaders, HaveOurResultsOfTheDriver) {
   const auto same = [](CuResult ours, CUresult theirs) {
@@ -43,11 +55,29 @@ TEST(NvidiaHeaders, HaveOurResultsOfTheDriver) {
   same(CuResult::invalid_source, CUDA_ERROR_INVALID_SOURCE);
   same(CuResult::invalid_handle, CUDA_ERROR_INVALID_HANDLE);
   same(CuResult::not_found, CUDA_ERROR_NOT_FOUND);
+  same(CuResult::illegal_state, CUDA_ERROR_ILLEGAL_STATE);
   same(CuResult::illegal_address, CUDA_ERROR_ILLEGAL_ADDRESS);
   same(CuResult::launch_out_of_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
   same(CuResult::launch_timeout, CUDA_ERROR_LAUNCH_TIMEOUT);
   same(CuResult::misaligned_address, CUDA_ERROR_MISALIGNED_ADDRESS);
   same(CuResult::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
+  same(CuResult::peer_access_unsupported, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  same(CuResult::not_ready, CUDA_ERROR_NOT_READY);
+  same(CuResult::peer_access_already_enabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  same(CuResult::peer_access_not_enabled, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  same(CuResult::host_memory_already_registered, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+  same(CuResult::host_memory_not_registered, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  same(CuResult::not_permitted, CUDA_ERROR_NOT_PERMITTED);
+  same(CuResult::not_supported, CUDA_ERROR_NOT_SUPPORTED);
+  same(CuResult::stream_capture_unsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  same(CuResult::stream_capture_invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  same(CuResult::stream_capture_merge, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+  same(CuResult::stream_capture_unmatched, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+  same(CuResult::stream_capture_unjoined, CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+  same(CuResult::stream_capture_isolation, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  same(CuResult::stream_capture_implicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  same(CuResult::captured_event, CUDA_ERROR_CAPTURED_EVENT);
+  same(CuResult::graph_exec_update_failure, CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
   EXPECT_EQ(CU_JIT_ERROR_LOG_BUFFER, 5);
   EXPECT_EQ(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6);
 }

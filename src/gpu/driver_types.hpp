@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cpverify::gpu {
+
+/// CUresult values that we use. Source: CUDA Driver API manual, "Data types used by CUDA driver".
+enum class CuResult : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  not_initialized = 3,
+  no_device = 100,
+  invalid_device = 101,
+  invalid_context = 201,
+  peer_access_unsupported = 217,
+  invalid_ptx = 218,
+  invalid_source = 300,
+  invalid_handle = 400,
+  illegal_state = 401,
+  not_found = 500,
+  not_ready = 600,
+  illegal_address = 700,
+  launch_out_of_resources = 701,
+  launch_timeout = 702,
+  peer_access_already_enabled = 704,
+  peer_access_not_enabled = 705,
+  host_memory_already_registered = 712,
+  host_memory_not_registered = 713,
+  misaligned_address = 716,
+  launch_failed = 719,
+  not_permitted = 800,
+  not_supported = 801,
+  stream_capture_unsupported = 900,
+  stream_capture_invalidated = 901,
+  stream_capture_merge = 902,
+  stream_capture_unmatched = 903,
+  stream_capture_unjoined = 904,
+  stream_capture_isolation = 905,
+  stream_capture_implicit = 906,
+  captured_event = 907,
+  graph_exec_update_failure = 910,
+};
+
+using CuDevice = int;
+using CuDevicePtr = std::uint64_t;
+/// Opaque handles, as in the public API. The object behind one belongs to the implementation.
+using CuContext = struct CuContextOpaque*;
+using CuModule = struct CuModuleOpaque*;
+using CuFunction = struct CuFunctionOpaque*;
+using CuStream = struct CuStreamOpaque*;
+using CuEvent = struct CuEventOpaque*;
+using CuGraph = struct CuGraphOpaque*;
+using CuGraphNode = struct CuGraphNodeOpaque*;
+using CuGraphExec = struct CuGraphExecOpaque*;
+/// CUhostFn. It must not call the driver.
+using CuHostFunction = void (*)(void*);
+
+/// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+inline constexpr int kFuncAttributeMaxDynamicSharedBytes = 8;
+/// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR.
+inline constexpr int kDeviceAttributeComputeMajor = 75;
+inline constexpr int kDeviceAttributeComputeMinor = 76;
+inline constexpr unsigned kStreamNonBlocking = 1;
+/// CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING.
+inline constexpr unsigned kEventBlockingSync = 1;
+inline constexpr unsigned kEventDisableTiming = 2;
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are handles with these values.
+inline constexpr std::uintptr_t kStreamLegacy = 1;
+inline constexpr std::uintptr_t kStreamPerThread = 2;
+/// CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP, _WRITECOMBINED; the first two are also those of
+/// cuMemHostRegister.
+inline constexpr unsigned kMemHostAllocPortable = 1;
+inline constexpr unsigned kMemHostAllocDeviceMap = 2;
+inline constexpr unsigned kMemHostAllocWriteCombined = 4;
+/// CU_POINTER_ATTRIBUTE_MEMORY_TYPE, _DEVICE_POINTER, _HOST_POINTER, _DEVICE_ORDINAL,
+/// _RANGE_START_ADDR, _RANGE_SIZE.
+inline constexpr int kPointerAttributeMemoryType = 2;
+inline constexpr int kPointerAttributeDevicePointer = 3;
+inline constexpr int kPointerAttributeHostPointer = 4;
+inline constexpr int kPointerAttributeDeviceOrdinal = 9;
+inline constexpr int kPointerAttributeRangeStart = 11;
+inline constexpr int kPointerAttributeRangeSize = 12;
+/// CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE.
+inline constexpr unsigned kMemoryTypeHost = 1;
+inline constexpr unsigned kMemoryTypeDevice = 2;
+
+/// CUstreamCaptureMode.
+enum class CuCaptureMode : int { global = 0, this_thread = 1, relaxed = 2 };
+/// CUstreamCaptureStatus.
+enum class CuCaptureStatus : int { none = 0, active = 1, invalidated = 2 };
+
+}  // namespace cpverify::gpu

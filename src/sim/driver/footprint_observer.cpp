@@ -1,0 +1,106 @@
+#include "sim/driver/footprint_observer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/driver/operation.hpp"
+
+namespace cpverify::sim {
+namespace {
+
+constexpr std::uint64_t kBits = 64;
+constexpr std::size_t kRead = 0;
+constexpr std::size_t kWrite = 1;
+constexpr std::size_t kStrong = 2;
+
+void set_bits(std::vector<std::uint64_t>& words, std::uint64_t begin, std::uint64_t end) {
+  if (words.size() * kBits < end) words.resize((end + kBits - 1) / kBits);
+  while (begin < end) {
+    const std::uint64_t shift = begin % kBits;
+    const std::uint64_t count = std::min(end - begin, kBits - shift);
+    const std::uint64_t ones = count == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+    words[begin / kBits] |= ones << shift;
+    begin += count;
+  }
+}
+
+void append(Footprint& footprint, const Span& span) {
+  if (span.uses == 0) return;
+  if (!footprint.empty() && footprint.back().end == span.begin &&
+      footprint.back().uses == span.uses) {
+    footprint.back().end = span.end;
+  } else {
+    footprint.push_back(span);
+  }
+}
+
+std::size_t use_of(const AccessEvent& event) noexcept {
+  if (event.kind == AccessKind::atomic) return kStrong + kWrite;
+  const bool is_write = event.kind == AccessKind::write || event.kind == AccessKind::async_write;
+  return (event.order == MemoryOrder::weak ? 0 : kStrong) + (is_write ? kWrite : kRead);
+}
+
+}  // namespace
+
+FootprintObserver::Bits& FootprintObserver::bits_of(const AccessEvent& event) {
+  if (last_ == nullptr || last_base_ != event.base) {
+    last_ = &by_base_[event.base];
+    last_base_ = event.base;
+  }
+  return *last_;
+}
+
+void FootprintObserver::on_access(const ExecutionPoint& /*point*/,
+                                  const AccessEvent& event) noexcept {
+  if (event.space != MemorySpace::global || event.base == 0) return;
+  std::vector<std::uint64_t>& words = bits_of(event)[use_of(event)];
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  // Most warps touch one run of bytes; it is set at once.
+  for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
+    const std::uint64_t offset =
+        event.addresses[static_cast<std::size_t>(std::countr_zero(left))] - event.base;
+    if (offset != end || begin == end) {
+      set_bits(words, begin, end);
+      begin = offset;
+    }
+    end = offset + event.size_bytes;
+  }
+  set_bits(words, begin, end);
+}
+
+void FootprintObserver::add_words(std::uint64_t base, const Bits& bits, Footprint& footprint) {
+  std::size_t count = 0;
+  for (const std::vector<std::uint64_t>& words : bits) count = std::max(count, words.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::array<std::uint64_t, 4> now{};
+    bool is_uniform = true;
+    for (std::size_t use = 0; use < now.size(); ++use) {
+      now[use] = i < bits[use].size() ? bits[use][i] : 0;
+      is_uniform = is_uniform && (now[use] == 0 || now[use] == ~std::uint64_t{0});
+    }
+    const std::uint64_t step = is_uniform ? kBits : 1;
+    for (std::uint64_t bit = 0; bit < kBits; bit += step) {
+      Uses uses = 0;
+      for (std::size_t use = 0; use < now.size(); ++use) {
+        uses = static_cast<Uses>(uses | (((now[use] >> bit) & 1) << use));
+      }
+      const std::uint64_t begin = base + i * kBits + bit;
+      append(footprint, {begin, begin + step, uses});
+    }
+  }
+}
+
+Footprint FootprintObserver::footprint() const {
+  Footprint footprint;
+  for (const auto& entry : by_base_) add_words(entry.first, entry.second, footprint);
+  return footprint;
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "cpverify/observer.hpp"
+#include "sim/driver/operation.hpp"
+
+namespace cpverify::sim {
+
+/// Which bytes of global memory a launch reads and writes: a bit per byte and use.
+class FootprintObserver final : public Observer {
+ public:
+  [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
+  void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
+
+  [[nodiscard]] Footprint footprint() const;
+
+ private:
+  /// By use: reads, writes, strong reads, strong writes.
+  using Bits = std::array<std::vector<std::uint64_t>, 4>;
+
+  [[nodiscard]] Bits& bits_of(const AccessEvent& event);
+  static void add_words(std::uint64_t base, const Bits& bits, Footprint& footprint);
+
+  std::map<std::uint64_t, Bits> by_base_;
+  std::uint64_t last_base_ = 0;
+  Bits* last_ = nullptr;
+};
+
+}  // namespace cpverify::sim
