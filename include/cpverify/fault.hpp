@@ -17,8 +17,9 @@ enum class FaultKind : std::uint8_t {
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
 };
 
-/// `host`: pinned memory that an asynchronous copy reads or writes.
-enum class MemorySpace : std::uint8_t { global, shared, local, param, host };
+/// `host`: pinned memory that an asynchronous copy reads or writes; `registers`: a value that never
+/// was in memory.
+enum class MemorySpace : std::uint8_t { global, shared, local, param, host, registers };
 
 /// One defect that the machine saw, in the machine's terms; the runner adds the plan's.
 struct Fault {

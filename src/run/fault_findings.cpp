@@ -30,6 +30,8 @@ std::string_view name(MemorySpace space) noexcept {
       return "param";
     case MemorySpace::host:
       return "host";
+    case MemorySpace::registers:
+      return "registers";
   }
   return "?";
 }
@@ -59,6 +61,10 @@ std::string place_in_launch(const Fault& fault) {
 
 /// Sets buffer and element, and returns how to say them.
 std::string describe_place(const Fault& fault, const FoundAllocation& found, Finding& finding) {
+  if (fault.space == MemorySpace::registers) {
+    finding.buffer = std::string{name(fault.space)};
+    return "a register";
+  }
   if (fault.space != MemorySpace::global) {
     finding.buffer = std::string{name(fault.space)};
     finding.element = static_cast<std::int64_t>(fault.address);

@@ -17,6 +17,7 @@
 #include "sim/check/fault_table.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
+#include "sim/check/source_text.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/opcode.hpp"
 
@@ -79,14 +80,6 @@ std::string thread_name(const ExecutionPoint& point, std::uint32_t warp, std::ui
   return fmt::format("thread ({},{},{})", thread % point.block[0],
                      thread / point.block[0] % point.block[1],
                      thread / point.block[0] / point.block[1]);
-}
-
-std::string source_of(const Code& code, std::uint32_t instruction) {
-  if (instruction >= code.lines.size()) return {};
-  const SourceLine& line = code.lines[instruction];
-  const std::string& file = code.files[line.file];
-  return file.empty() ? fmt::format(", PTX line {}", line.ptx_line)
-                      : fmt::format(" at {}:{}, PTX line {}", file, line.line, line.ptx_line);
 }
 
 ViolationEvent race_event(const AccessEvent& event, std::uint32_t lanes) {
@@ -260,7 +253,7 @@ void Racecheck::report(const ExecutionPoint& point, const AccessEvent& event,
     const std::string detail = fmt::format(
         "this {} and the {} by cta ({},{},{}) {}{} are in no order", verb(event.kind), verb(kind),
         cta[0], cta[1], cta[2], thread_name(point, earlier.warp(), earlier.lane()),
-        source_of(*code_, instruction));
+        source_text(*code_, instruction));
     ViolationEvent violation = race_event(event, lanes);
     violation.address = event.base + conflict.offset;
     violation.detail = detail;

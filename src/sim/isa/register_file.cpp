@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "sim/isa/special_register.hpp"
@@ -73,6 +74,11 @@ std::uint32_t RegisterFile::dynamic_shared(RowWidth width) {
 
 void RegisterFile::set_dynamic_shared(std::uint64_t offset) {
   for (const auto& [width, row] : dynamic_shared_rows_) constants_.push_back({row, width, offset});
+}
+
+std::string RegisterFile::name(std::uint32_t row) const {
+  const auto found = names_.find(row);
+  return found == names_.end() ? std::string{} : found->second;
 }
 
 }  // namespace cpverify::sim

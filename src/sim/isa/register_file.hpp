@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,11 @@ class RegisterFile {
   [[nodiscard]] std::uint32_t dynamic_shared(RowWidth width);
   void set_dynamic_shared(std::uint64_t offset);
 
+  /// What the program calls a row.
+  void set_name(std::uint32_t row, std::string_view name) { names_[row] = name; }
+  /// Empty when the program has no name for it.
+  [[nodiscard]] std::string name(std::uint32_t row) const;
+
   [[nodiscard]] std::uint32_t size_bytes() const noexcept { return size_bytes_; }
   [[nodiscard]] const std::vector<ConstantRow>& constants() const noexcept { return constants_; }
   [[nodiscard]] const std::vector<ParameterRow>& parameters() const noexcept { return parameters_; }
@@ -64,6 +71,7 @@ class RegisterFile {
   std::map<std::pair<std::uint32_t, RowWidth>, std::uint32_t> parameter_rows_;
   std::map<SpecialRegister, std::uint32_t> special_rows_;
   std::map<RowWidth, std::uint32_t> dynamic_shared_rows_;
+  std::map<std::uint32_t, std::string> names_;
 };
 
 }  // namespace cpverify::sim

@@ -32,7 +32,9 @@ void ScopeStack::declare(const RegisterDeclaration& declaration) {
   Scope& scope = scopes_.back();
   if (declaration.count == 0) {
     const RowWidth width = size_bytes(declaration.type);
-    scope.registers[declaration.name] = {file_->add_row(width), width};
+    const Register place{file_->add_row(width), width};
+    scope.registers[declaration.name] = place;
+    file_->set_name(place.row, declaration.name);
   } else {
     scope.ranges.push_back(declaration);
   }
@@ -49,6 +51,7 @@ std::optional<Register> ScopeStack::find_register(std::string_view name) {
       const RowWidth width = size_bytes(range.type);
       const Register place{file_->add_row(width), width};
       scope.registers.emplace(name, place);
+      file_->set_name(place.row, name);
       return place;
     }
   }

@@ -19,6 +19,8 @@
 #include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
+#include "sim/machine/dataflow.hpp"
+#include "sim/machine/flow.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -349,6 +351,37 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   }
 }
 
+/// A load into registers may meet unwritten bytes: what counts is what becomes of them. True when it
+/// has to be done again, by a warp that is followed.
+bool must_follow(const Lookup& lookup, const Access& access) {
+  Warp& warp = *lookup.warp;
+  if (warp.wants_undefined || warp.undefined.is_live()) return false;
+  if (unwritten_lanes(access, lookup.shape.size_bytes) == 0) return false;
+  warp.wants_undefined = true;
+  warp.next = lookup.insn;
+  return true;
+}
+
+[[gnu::noinline]] void trace(const Lookup& lookup, const Access& access) {
+  TracedAccess traced;
+  traced.kind = lookup.shape.kind;
+  traced.space = memory_space(lookup.space);
+  traced.size_bytes = lookup.shape.size_bytes;
+  traced.access = access;
+  traced.addresses = *lookup.addresses;
+  if (traced.space == MemorySpace::global) {
+    const auto first = static_cast<std::size_t>(std::countr_zero(access.lanes));
+    traced.allocation = lookup.address(first) - access.offsets[first];
+  }
+  lookup.warp->trace->push_back(traced);
+}
+
+bool is_register_load(const Lookup& lookup) {
+  const auto index = static_cast<std::size_t>(lookup.insn - lookup.warp->code);
+  return lookup.shape.kind == AccessKind::read &&
+         lookup.launch().flow->insns[index].kind == FlowKind::load;
+}
+
 }  // namespace
 
 bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
@@ -370,8 +403,12 @@ bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const Acces
                        : lookup.space == Space::local ? resolve_local(lookup, access)
                                                       : resolve_global(lookup, access);
   if (!is_good) return false;
+  const bool is_all_written = access.bytes->is_all_written();
+  const bool is_load = !is_all_written && is_register_load(lookup);
+  if (is_load && must_follow(lookup, access)) return false;
+  if (warp.trace != nullptr) trace(lookup, access);
   if (!lookup.launch().access_observers.empty()) notify(lookup, access);
-  if (access.bytes->is_all_written()) return true;
+  if (is_all_written || is_load) return true;
   const AccessKind kind = request.shape.kind;
   if (kind == AccessKind::read || kind == AccessKind::atomic) check_written(lookup, access);
   if (kind == AccessKind::write || kind == AccessKind::atomic) {

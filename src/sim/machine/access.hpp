@@ -44,9 +44,11 @@ struct Access {
 };
 
 /// The first part of `lanes` that lie in one memory object; call again for the rest (generic
-/// addresses may mix spaces, global ones allocations). A read of unwritten bytes is reported and
-/// goes on; a write marks its bytes written. Async reads and writes only check bounds. False when
-/// the access is bad: it has been reported and the launch is aborted.
+/// addresses may mix spaces, global ones allocations). A load of unwritten bytes goes on when the
+/// warp is followed (then it is traced), any other read of them is reported and goes on; a write
+/// marks its bytes written. Async reads and writes only check bounds. False when the access is bad,
+/// which has been reported and aborts the launch, or when the instruction must be done again
+/// (Warp::wants_undefined): nothing may have been written before.
 [[nodiscard]] bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes,
                                 const AccessRequest& request, Access& access);
 

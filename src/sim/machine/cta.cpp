@@ -188,6 +188,16 @@ void CtaRunner::fill_specials(Warp& warp) {
   }
 }
 
+namespace {
+
+void begin_followed_cta(Cta& cta) {
+  const FlowCheckers& checkers = cta.launch->flow_checkers;
+  checkers.undefined->begin_cta(cta);
+  if (checkers.special_values != nullptr) checkers.special_values->begin_cta(cta);
+}
+
+}  // namespace
+
 void CtaRunner::reset_warp(Warp& warp) {
   std::memcpy(warp.registers, image_.data(), register_bytes_);
   fill_specials(warp);
@@ -200,6 +210,7 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.stack.clear();
   warp.async.reset();
   warp.local.reset();
+  warp.wants_undefined = false;
 }
 
 void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
@@ -208,6 +219,7 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   cta_.arrivals = {};
   cta_.clock = 0;
   for (Warp& warp : cta_.warps) reset_warp(warp);
+  begin_followed_cta(cta_);
   for (Observer* const observer : launch_->access_observers) observer->on_cta(id);
 }
 
@@ -333,20 +345,32 @@ bool is_point(const Insn& insn) {
          insn.op == Op::barrier_arrive;
 }
 
-/// The loop of the machine, compiled four times: most launches do not count, and most schedules do
-/// not stop at points.
-template <bool is_counting, bool has_points>
-void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
+/// A warp's next stretch, and what is left of it.
+struct Stretch {
+  std::uint64_t instructions = 0;
+  std::uint32_t points = 0;
+};
+
+/// The loop of the machine, compiled several times: most launches do not count, most schedules do
+/// not stop at points, and most warps are not followed. True when the stretch goes on in another
+/// kind of loop.
+template <bool is_counting, bool has_points, bool is_following>
+bool execute(Warp& warp, Stretch& stretch) {
   LaunchState& launch = *warp.cta->launch;
-  const std::uint64_t limit = std::min(slice, launch.budget_left);
+  const std::uint64_t limit = std::min(stretch.instructions, launch.budget_left);
   std::uint64_t executed = 0;
   std::uint64_t threads = 0;
+  bool has_changed = false;
   const Insn* insn = warp.next;
   while (insn != nullptr && executed < limit) {
+    if constexpr (is_following) {
+      has_changed = !is_followed(warp);
+      if (has_changed) break;
+    }
     if constexpr (has_points) {
       if (is_point(*insn)) {
-        if (points == 0) break;
-        --points;
+        if (stretch.points == 0) break;
+        --stretch.points;
       }
     }
     ++executed;
@@ -358,27 +382,54 @@ void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
       count.executed += lanes;
       count.skipped += static_cast<std::uint64_t>(std::popcount(warp.active & ~mask));
     }
-    insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+    if constexpr (is_following) {
+      insn = step_followed(warp, insn, mask);
+    } else {
+      insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+    }
   }
   account(warp, insn, executed, threads);
+  stretch.instructions -= executed;
+  return has_changed;
+}
+
+template <bool has_points>
+bool execute(Warp& warp, Stretch& stretch) {
+  const bool is_counting = !warp.cta->launch->counts.empty();
+  if (is_followed(warp)) {
+    return is_counting ? execute<true, has_points, true>(warp, stretch)
+                       : execute<false, has_points, true>(warp, stretch);
+  }
+  return is_counting ? execute<true, has_points, false>(warp, stretch)
+                     : execute<false, has_points, false>(warp, stretch);
+}
+
+/// A load that was refused (see begin_access) has been counted, and is executed now.
+bool execute_refused(Warp& warp) {
+  const Insn* const insn = warp.next;
+  const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
+  const Insn* const next = step_followed(warp, insn, mask);
+  if (next != nullptr) warp.next = next;
+  return next != nullptr;
+}
+
+template <bool has_points>
+void run(Warp& warp, Stretch stretch) {
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = execute<has_points>(warp, stretch);
+    if (warp.wants_undefined) goes_on = execute_refused(warp) && stretch.instructions > 0;
+  }
 }
 
 }  // namespace
 
 void run_warp(Warp& warp, std::uint64_t slice) {
-  if (warp.cta->launch->counts.empty()) {
-    execute<false, false>(warp, slice, 0);
-  } else {
-    execute<true, false>(warp, slice, 0);
-  }
+  run<false>(warp, {slice, 0});
 }
 
 void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points) {
-  if (warp.cta->launch->counts.empty()) {
-    execute<false, true>(warp, slice, points);
-  } else {
-    execute<true, true>(warp, slice, points);
-  }
+  run<true>(warp, {slice, points});
 }
 
 ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {

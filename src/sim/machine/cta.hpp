@@ -10,6 +10,8 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/dataflow.hpp"
+#include "sim/machine/flow.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
@@ -20,6 +22,8 @@ namespace cpverify::sim {
 struct LaunchState {
   GlobalMemory* memory = nullptr;
   const Code* code = nullptr;
+  const KernelFlow* flow = nullptr;
+  FlowCheckers flow_checkers;
   const LaunchRequest* request = nullptr;
   std::uint32_t device = 0;
   std::vector<Observer*> observers;

@@ -14,6 +14,7 @@
 #include "sim/check/initcheck.hpp"
 #include "sim/check/memcheck.hpp"
 #include "sim/check/racecheck.hpp"
+#include "sim/check/undefined_flow.hpp"
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
@@ -105,9 +106,12 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   LaunchState state;
   state.memory = &memory;
   state.code = &kernel.code;
+  state.flow = &kernel.flow;
   state.request = &request;
   state.device = kernel.device;
   state.observers = {&memcheck, &initcheck, &haltcheck};
+  UndefinedFlow undefined{state};
+  state.flow_checkers.undefined = &undefined;
   std::optional<Racecheck> racecheck;
   if (request.is_race_checked) {
     const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];

@@ -19,6 +19,8 @@
 #include "sim/isa/parser.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"
+#include "sim/machine/dataflow.hpp"
+#include "sim/machine/flow.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/handlers.hpp"
 #include "sim/machine/kernel.hpp"
@@ -108,6 +110,8 @@ Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& me
     kernel->code = decode_entry(*module, function, addresses);
     kernel->device = device;
     link(kernel->code, file);
+    kernel->flow = make_kernel_flow(kernel->code);
+    watch_first_uses(kernel->code, kernel->flow);
     kernels_.push_back(std::move(kernel));
   }
 }

@@ -8,10 +8,12 @@
 #include "sim/isa/insn.hpp"
 #include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/register_shadow.hpp"
 
 namespace cpverify::sim {
 
 struct Cta;
+struct TracedAccess;
 
 inline constexpr std::uint32_t kLanes = 32;
 inline constexpr std::uint32_t kFullMask = 0xffffffffU;
@@ -45,6 +47,13 @@ struct Warp {
   AsyncCopies async;
   CheckedBytes local;  ///< Frame of lane 0, frame of lane 1, ...
   Cta* cta = nullptr;
+
+  RegisterShadow undefined;       ///< Bytes of registers that nobody has written.
+  RegisterShadow special_values;  ///< Words of registers that hold a NaN or an infinity.
+  /// A load has met unwritten bytes and nobody follows the warp: it has done nothing, and is to be
+  /// executed again under the eyes of the checker.
+  bool wants_undefined = false;
+  std::vector<TracedAccess>* trace = nullptr;  ///< Not null while a followed instruction executes.
 
   template <class T>
   [[nodiscard]] T* row(std::uint32_t offset) const noexcept {

@@ -137,7 +137,8 @@ TEST(Initcheck, KnowsSingleBytes) {
   const MemoryRun run{
       "cvt.u16.u32 %h1, %r1; setp.eq.u32 %p1, %r1, 0; "
       "@%p1 st.global.u16 [%d1], %h1; @%p1 ld.global.u16 %h2, [%d1]; "
-      "@%p1 ld.global.u32 %r3, [%d1];",
+      "@%p1 ld.global.u32 %r3, [%d1]; @%p1 st.global.u16 [%d1+4], %h2; "
+      "@%p1 st.global.u32 [%d1+8], %r3;",
       128, false};
   ASSERT_EQ(run.result.faults.size(), 1U) << describe(run.result.faults);
   EXPECT_EQ(run.result.faults[0].address, run.base + 2);
@@ -146,11 +147,13 @@ TEST(Initcheck, KnowsSingleBytes) {
 
 TEST(Initcheck, SharedStartsUnwrittenInEveryCta) {
   SimulatedDevice device;
-  device.load(kernel_text(0,
+  const std::uint64_t out = device.allocate(4);
+  device.load(kernel_text(1,
                           ".shared .align 4 .u32 word; mov.u32 %r1, %ctaid.x; "
                           "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [word], %r1; "
-                          "@!%p1 ld.shared.u32 %r2, [word];"));
-  const LaunchResult result = device.run("k", shape({2, 1, 1}, {32, 1, 1}), Parameters{});
+                          "@!%p1 ld.shared.u32 %r2, [word]; ld.param.u64 %d1, [p0]; "
+                          "@!%p1 st.global.u32 [%d1], %r2;"));
+  const LaunchResult result = device.run("k", shape({2, 1, 1}, {32, 1, 1}), Parameters{out});
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].cta[0], 1U);
   EXPECT_EQ(result.faults[0].space, MemorySpace::shared);
@@ -160,8 +163,9 @@ TEST(Initcheck, LocalFramesAreSeparate) {
   // Lane 0 writes its frame; every other lane reads its own unwritten one.
   const MemoryRun run{
       ".local .align 4 .b8 frame[8]; setp.eq.u32 %p1, %r1, 0; "
-      "@%p1 st.local.u32 [frame+4], %r1; ld.local.u32 %r2, [frame+4];",
-      4};
+      "@%p1 st.local.u32 [frame+4], %r1; ld.local.u32 %r2, [frame+4]; "
+      "st.global.u32 [%d2], %r2;",
+      128};
   ASSERT_EQ(run.result.faults.size(), 1U);
   EXPECT_EQ(run.result.faults[0].count, 31U);
   EXPECT_EQ(run.result.faults[0].thread[0], 1U);

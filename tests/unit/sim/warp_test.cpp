@@ -247,8 +247,9 @@ TEST(Mma, IsAnFmaChainOverAscendingK) {
 TEST(Mma, ByPartOfAWarpIsReported) {
   SimulatedDevice device;
   device.load(kernel_text(0,
+                          "mov.b32 %r0, 0; mov.f32 %f0, 0f00000000;"
                           "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0,%f1,%f2,%f3}, "
-                          "{%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};"));
+                          "{%r0,%r0,%r0,%r0}, {%r0,%r0}, {%f0,%f0,%f0,%f0};"));
   const LaunchResult result = device.run("k", shape({1, 1, 1}, {31, 1, 1}), Parameters{});
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].kind, FaultKind::illegal_instruction);
