@@ -17,7 +17,7 @@ enum class FaultKind : std::uint8_t {
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
 };
 
-enum class MemorySpace : std::uint8_t { global, shared, local, param };
+enum class MemorySpace : std::uint8_t { global, shared, local, param, registers };
 
 /// One defect that the machine saw, in the machine's terms; the runner adds the plan's.
 struct Fault {
