@@ -52,6 +52,7 @@ std::string_view verb(AccessKind kind) {
 }
 
 AccessKind kind_of(Op op, bool is_write) {
+  if (info(op).name.starts_with("wgmma_")) return AccessKind::async_read;
   if (op == Op::cp_async) return is_write ? AccessKind::async_write : AccessKind::async_read;
   if (op == Op::atom || op == Op::atom_cas || op == Op::red) return AccessKind::atomic;
   return is_write ? AccessKind::write : AccessKind::read;

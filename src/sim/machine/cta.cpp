@@ -22,6 +22,7 @@
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/warpgroup.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -129,6 +130,7 @@ CtaRunner::CtaRunner(LaunchState& launch)
   cta_.shared = CheckedBytes{std::size_t{launch.code->info.static_shared_bytes} +
                              launch.request->shared_bytes};
   cta_.warps.resize(warp_count);
+  cta_.warpgroups.resize((warp_count + kGroupWarps - 1) / kGroupWarps);
   registers_.reset(static_cast<std::byte*>(
       ::operator new[](warp_count * register_bytes_, std::align_val_t{kAlignBytes})));
   make_image();
@@ -209,6 +211,8 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.next = warp.code;
   warp.stack.clear();
   warp.async.reset();
+  warp.in_flight.clear();
+  warp.has_fenced_registers = false;
   warp.local.reset();
   warp.wants_undefined = false;
 }
@@ -218,6 +222,7 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   cta_.shared.reset();
   cta_.arrivals = {};
   cta_.clock = 0;
+  for (Warpgroup& group : cta_.warpgroups) group.reset();
   for (Warp& warp : cta_.warps) reset_warp(warp);
   begin_followed_cta(cta_);
   for (Observer* const observer : launch_->access_observers) observer->on_cta(id);
@@ -309,7 +314,7 @@ void CtaRunner::open_barrier(std::uint32_t barrier) {
 }
 
 bool CtaRunner::open_barriers() {
-  bool has_opened = false;
+  bool has_opened = open_warpgroups(cta_);
   for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
     const BarrierCount count = count_barrier(cta_, barrier);
     if (!count.is_complete()) continue;
@@ -351,10 +356,24 @@ struct Stretch {
   std::uint32_t points = 0;
 };
 
+/// A warp that is followed, or has a wgmma in flight whose registers must be watched.
+bool is_watched(const Warp& warp) {
+  return is_followed(warp) || !warp.in_flight.empty();
+}
+
+/// One instruction of a watched warp. Null when it has to stop.
+const Insn* step_watched(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (mask != 0 && !warp.in_flight.empty() && is_reaching_into_flight(warp, insn, mask)) {
+    return nullptr;
+  }
+  if (is_followed(warp)) return step_followed(warp, insn, mask);
+  return mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+}
+
 /// The loop of the machine, compiled several times: most launches do not count, most schedules do
-/// not stop at points, and most warps are not followed. True when the stretch goes on in another
+/// not stop at points, and most warps are not watched. True when the stretch goes on in another
 /// kind of loop.
-template <bool is_counting, bool has_points, bool is_following>
+template <bool is_counting, bool has_points, bool is_watching>
 bool execute(Warp& warp, Stretch& stretch) {
   LaunchState& launch = *warp.cta->launch;
   const std::uint64_t limit = std::min(stretch.instructions, launch.budget_left);
@@ -363,8 +382,8 @@ bool execute(Warp& warp, Stretch& stretch) {
   bool has_changed = false;
   const Insn* insn = warp.next;
   while (insn != nullptr && executed < limit) {
-    if constexpr (is_following) {
-      has_changed = !is_followed(warp);
+    if constexpr (is_watching) {
+      has_changed = !is_watched(warp);
       if (has_changed) break;
     }
     if constexpr (has_points) {
@@ -382,8 +401,8 @@ bool execute(Warp& warp, Stretch& stretch) {
       count.executed += lanes;
       count.skipped += static_cast<std::uint64_t>(std::popcount(warp.active & ~mask));
     }
-    if constexpr (is_following) {
-      insn = step_followed(warp, insn, mask);
+    if constexpr (is_watching) {
+      insn = step_watched(warp, insn, mask);
     } else {
       insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
     }
@@ -396,7 +415,7 @@ bool execute(Warp& warp, Stretch& stretch) {
 template <bool has_points>
 bool execute(Warp& warp, Stretch& stretch) {
   const bool is_counting = !warp.cta->launch->counts.empty();
-  if (is_followed(warp)) {
+  if (is_watched(warp)) {
     return is_counting ? execute<true, has_points, true>(warp, stretch)
                        : execute<false, has_points, true>(warp, stretch);
   }

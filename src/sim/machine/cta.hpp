@@ -15,6 +15,7 @@
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/warpgroup.hpp"
 
 namespace cpverify::sim {
 
@@ -52,6 +53,7 @@ struct Cta {
   std::array<std::uint32_t, 3> id{};
   CheckedBytes shared;
   std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;  ///< Four warps each; the last may be incomplete.
   std::array<BarrierArrivals, kBarrierCount> arrivals{};
   std::uint64_t clock = 0;  ///< What %clock64 and %globaltimer say; each read moves it on.
   LaunchState* launch = nullptr;

@@ -21,7 +21,8 @@ inline constexpr std::uint32_t kFullMask = 0xffffffffU;
 enum class WarpState : std::uint8_t {
   ready,
   at_barrier,
-  done,  ///< All lanes have exited.
+  at_warpgroup,  ///< Its instruction needs the other three warps of the warpgroup.
+  done,          ///< All lanes have exited.
 };
 
 /// Lanes that wait: for the others to arrive at a join (resume is null), or to run from `resume`.
@@ -45,7 +46,10 @@ struct Warp {
   std::uint32_t barrier = 0;          ///< While at_barrier: which.
   std::uint32_t barrier_threads = 0;  ///< And for how many threads; kFullMask for all.
   AsyncCopies async;
-  CheckedBytes local;  ///< Frame of lane 0, frame of lane 1, ...
+  /// Registers that wgmma owns until it has been waited for, a bit for each 64 bytes; may be short.
+  std::vector<std::uint64_t> in_flight;
+  bool has_fenced_registers = false;  ///< Has executed wgmma.fence.
+  CheckedBytes local;                 ///< Frame of lane 0, frame of lane 1, ...
   Cta* cta = nullptr;
 
   RegisterShadow undefined;       ///< Bytes of registers that nobody has written.
