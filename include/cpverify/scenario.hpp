@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -143,6 +144,10 @@ struct Scenario {
   /// Takes the place of the attention problem: model to padding, and inject, are not read.
   std::optional<LaunchSpec> launch;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
+
+  [[nodiscard]] bool asks_for(Check check) const {
+    return std::find(checks.begin(), checks.end(), check) != checks.end();
+  }
 };
 
 [[nodiscard]] std::string_view name(AttentionKind kind) noexcept;

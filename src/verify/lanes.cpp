@@ -1,6 +1,5 @@
 #include "verify/lanes.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include "cpverify/scenario.hpp"
@@ -17,8 +16,7 @@ std::unique_ptr<gpu::Lane> open_lane(const Scenario& scenario, const VerifyOptio
   sim::SimOptions sim_options;
   sim_options.device_count = devices;
   sim_options.has_coverage = options.coverage != nullptr;
-  sim_options.is_race_checked = std::find(scenario.checks.begin(), scenario.checks.end(),
-                                          Check::racecheck) != scenario.checks.end();
+  sim_options.is_race_checked = scenario.asks_for(Check::racecheck);
   sim_options.schedule = scenario.schedule;
   if (scenario.launch) sim_options.instruction_budget = scenario.launch->instruction_budget;
   return open_sim_lane(sim_options);

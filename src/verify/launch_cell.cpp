@@ -40,10 +40,6 @@ constexpr std::array kAllChecks{Check::metadata,  Check::collectives, Check::mem
                                 Check::count,     Check::poison,      Check::lse,
                                 Check::output,    Check::bitwise,     Check::determinism};
 
-bool is_asked(const Scenario& scenario, Check check) {
-  return std::find(scenario.checks.begin(), scenario.checks.end(), check) != scenario.checks.end();
-}
-
 bool is_float(DType dtype) noexcept {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
 }
@@ -177,7 +173,7 @@ void LaunchJudge::judge_determinism(CheckResult& result) {
 CheckResult LaunchJudge::judge_check(Check check) {
   CheckResult result;
   result.check = check;
-  if (!is_asked(scenario_, check)) {
+  if (!scenario_.asks_for(check)) {
     result.reason = "not asked for";
     return result;
   }
