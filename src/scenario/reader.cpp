@@ -2,47 +2,19 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
-
-#include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include "cpverify/error.hpp"
 #include "cpverify/scenario.hpp"
 #include "scenario/file_text.hpp"
 #include "scenario/schema.hpp"
 #include "scenario/sections.hpp"
+#include "scenario/yaml_document.hpp"
 #include "scenario/yaml_value.hpp"
 
 namespace cpverify {
 namespace {
 
 constexpr std::size_t kMaxScenarioBytes = std::size_t{1} << 20;
-
-SourceLocation at(const YAML::Mark& mark, const std::string& file) {
-  return mark.is_null() ? SourceLocation{file}
-                        : SourceLocation{file, mark.line + 1, mark.column + 1};
-}
-
-YAML::Node parse_document(const std::string& text, const std::string& file) {
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& error) {
-    throw InputError{at(error.mark, file), fmt::format("not YAML: {}", error.msg)};
-  }
-  if (documents.empty() || documents.front().IsNull()) {
-    throw InputError{SourceLocation{file, 1, 1},
-                     "the file is empty; expected a scenario with model, topology, cache and "
-                     "requests"};
-  }
-  if (documents.size() > 1) {
-    throw InputError{
-        at(documents[1].Mark(), file),
-        fmt::format("the file has {} YAML documents; expected one scenario", documents.size())};
-  }
-  return documents.front();
-}
 
 void read_strategies(const scenario::Map& file, Scenario& scenario) {
   const std::optional<scenario::Value> value = file.find("strategies");
@@ -77,7 +49,8 @@ Scenario load_scenario(const std::filesystem::path& path) {
 Scenario parse_scenario(const std::string& text, const std::filesystem::path& path) {
   const std::string file = path.string();
   scenario::check_is_text(text, file);
-  const scenario::Value root{parse_document(text, file), SourceLocation{file, 1, 1}, "scenario"};
+  const scenario::Value root{scenario::parse_document(text, file), SourceLocation{file, 1, 1},
+                             "scenario"};
   const scenario::Map map{root, scenario::Section::scenario};
   Scenario scenario;
   scenario.path = path;

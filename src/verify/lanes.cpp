@@ -1,6 +1,5 @@
 #include "verify/lanes.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include "cpverify/scenario.hpp"

@@ -63,6 +63,31 @@ void check_arguments(const sim::KernelInfo& entry, const Launch& launch,
   }
 }
 
+/// Says what a driver would only answer with "invalid value". Source of the limits: CUDA C++
+/// Programming Guide, "Compute capabilities", table of technical specifications.
+void check_resources(const sim::KernelInfo& entry, const Launch& launch,
+                     const SourceLocation& where) {
+  constexpr std::uint64_t kStaticSharedMax = std::uint64_t{48} * 1024;
+  constexpr std::uint64_t kSharedMax = std::uint64_t{227} * 1024;
+  if (entry.static_shared_bytes > kStaticSharedMax) {
+    throw InputError{where, fmt::format("'{}' declares {} bytes of shared memory; expected at most "
+                                        "{}, and more as shared_bytes of the launch",
+                                        entry.name, entry.static_shared_bytes, kStaticSharedMax)};
+  }
+  const std::uint64_t shared = std::uint64_t{entry.static_shared_bytes} + launch.shared_bytes;
+  if (shared > kSharedMax) {
+    throw InputError{
+        where, fmt::format("'{}' declares {} bytes of shared memory, and shared_bytes is {}; "
+                           "expected at most {} together",
+                           entry.name, entry.static_shared_bytes, launch.shared_bytes, kSharedMax)};
+  }
+  const std::uint64_t threads = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (threads > entry.max_threads) {
+    throw InputError{where, fmt::format("'block' has {} threads, and '{}' is compiled for {}",
+                                        threads, entry.name, entry.max_threads)};
+  }
+}
+
 }  // namespace
 
 void check_launches(const LaunchSpec& spec, const std::string& kernel_directory) {
@@ -75,7 +100,9 @@ void check_launches(const LaunchSpec& spec, const std::string& kernel_directory)
   for (const LaunchStep& step : spec.steps) {
     const auto* const launch = std::get_if<Launch>(&step.action);
     if (launch == nullptr) continue;
-    check_arguments(find_entry(facts, *launch, step.where), *launch, step.where);
+    const sim::KernelInfo& entry = find_entry(facts, *launch, step.where);
+    check_arguments(entry, *launch, step.where);
+    check_resources(entry, *launch, step.where);
   }
 }
 

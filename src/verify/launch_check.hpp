@@ -7,7 +7,7 @@
 namespace cpverify::verify_detail {
 
 /// Compares every launch with the entry that it names: a driver takes a pointer per parameter on
-/// trust. Throws InputError at the launch, EnvironmentError when the PTX cannot be read.
+/// trust, and has one word for all that is wrong with block and shared memory. Throws InputError at the launch, EnvironmentError when the PTX cannot be read.
 void check_launches(const LaunchSpec& spec, const std::string& kernel_directory);
 
 }  // namespace cpverify::verify_detail

@@ -69,6 +69,10 @@ bool may_widen(Op op) {
   return op == Op::ld || op == Op::ldu || info(op).name.starts_with("cvt_");
 }
 
+bool has_carry(Op op) noexcept {
+  return op >= Op::add_cc && op <= Op::madc_hi_cc;
+}
+
 }  // namespace
 
 void InstructionDecoder::fail(Position where, const std::string& message) const {
@@ -112,6 +116,11 @@ std::uint32_t InstructionDecoder::temporary(RowWidth width) {
   return found->second;
 }
 
+std::uint32_t InstructionDecoder::carry() {
+  if (!carry_) carry_ = code_->registers.add_row(0);
+  return *carry_;
+}
+
 void InstructionDecoder::decode(const InstructionAst& ast, ScopeStack& scopes) {
   Pending pending{};
   pending.ast = &ast;
@@ -124,6 +133,7 @@ void InstructionDecoder::decode(const InstructionAst& ast, ScopeStack& scopes) {
   } else {
     decode_operands(pending);
   }
+  if (has_carry(pending.form.op)) pending.rows.push_back(carry());
   place_rows(pending);
   finish(pending);
 }

@@ -78,6 +78,8 @@ class InstructionDecoder {
   [[nodiscard]] Register clock(Pending& pending, const ClockRegister& which);
   [[nodiscard]] std::uint32_t negated(Pending& pending, const Register& from);
   [[nodiscard]] std::uint32_t temporary(RowWidth width);
+  /// The carry flag of extended precision: one predicate of the whole kernel.
+  [[nodiscard]] std::uint32_t carry();
   [[nodiscard]] std::optional<Variable> find_variable(const ScopeStack& scopes,
                                                       std::string_view name) const;
   void place_rows(Pending& pending);
@@ -91,6 +93,7 @@ class InstructionDecoder {
   std::map<std::string_view, Form> forms_;
   std::map<std::pair<RowWidth, std::uint32_t>, std::uint32_t> temporaries_;
   std::uint32_t temporaries_used_ = 0;
+  std::optional<std::uint32_t> carry_;
 };
 
 }  // namespace cpverify::sim

@@ -19,11 +19,21 @@ std::string_view first_word(std::string_view name) {
   return name.substr(0, name.find_first_of(".{/"));
 }
 
-/// How many characters two names share from the left; 0 when they are different instructions.
+/// How many characters two names share from the left, what the form may leave out left out; 0 when
+/// they are different instructions.
 std::size_t likeness(std::string_view name, std::string_view form) {
   if (first_word(name) != first_word(form)) return 0;
-  const auto [end, ignored] = std::mismatch(name.begin(), name.end(), form.begin(), form.end());
-  return static_cast<std::size_t>(end - name.begin());
+  std::size_t shared = 0;
+  for (std::size_t at = 0; at < form.size() && shared < name.size(); ++at) {
+    if (form[at] == '{') {
+      at = std::min(form.find('}', at), form.size());
+    } else if (form[at] == name[shared]) {
+      ++shared;
+    } else {
+      break;
+    }
+  }
+  return shared;
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +55,7 @@ class Parser {
 
   ModuleAst* module_;
   Lexer lexer_;
+  std::set<std::string, std::less<>> defined_;  ///< Functions with a body.
 };
 
 void Parser::parse_file() {
@@ -162,6 +165,9 @@ void Parser::parse_function(bool is_entry) {
   parse_function_attributes(function);
   if (!lexer_.take_if(";")) {
     function.has_body = true;
+    if (!defined_.emplace(name.text).second) {
+      lexer_.fail(name, fmt::format("function '{}' is defined twice", name.text));
+    }
     parse_body(function);
   }
   module_->functions.push_back(std::move(function));

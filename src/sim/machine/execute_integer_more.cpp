@@ -9,6 +9,7 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/wide_product.hpp"
 
 /// Integer instructions that compilers use seldom: 24-bit products, dot products, searches for
 /// bits.
@@ -58,26 +59,6 @@ struct MultiplyAdd24HighSaturated {
   }
 };
 
-/// The upper half of the product. __int128 is a vendor extension: 64-bit types by long
-/// multiplication.
-template <class T>
-T high_product(T a, T b) {
-  if constexpr (sizeof(T) < 8) {
-    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
-    return static_cast<T>((Wide{a} * Wide{b}) >> (8 * sizeof(T)));
-  } else {
-    const auto x = static_cast<std::uint64_t>(a);
-    const auto y = static_cast<std::uint64_t>(b);
-    const std::uint64_t low = (x & kAllOnes) * (y & kAllOnes);
-    const std::uint64_t middle_a = (x >> 32) * (y & kAllOnes) + (low >> 32);
-    const std::uint64_t middle_b = (x & kAllOnes) * (y >> 32) + (middle_a & kAllOnes);
-    std::uint64_t high = (x >> 32) * (y >> 32) + (middle_a >> 32) + (middle_b >> 32);
-    // A negative factor counts as factor - 2^64 in the signed product.
-    if (std::is_signed_v<T> && a < 0) high -= y;
-    if (std::is_signed_v<T> && b < 0) high -= x;
-    return static_cast<T>(high);
-  }
-}
 template <class T>
 struct MultiplyAddHigh {
   static T apply(T a, T b, T c) {

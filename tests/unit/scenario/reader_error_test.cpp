@@ -56,7 +56,12 @@ TEST(ReaderErrors, RefuseEmptyAndMultipleDocuments) {
   EXPECT_THAT(error_of("# only a remark\n"), StartsWith("x.yaml:1:1: the file is empty"));
   EXPECT_THAT(error_of("~\n"), StartsWith("x.yaml:1:1: the file is empty"));
   EXPECT_EQ(error_of(ScenarioText{}.text() + "---\n" + ScenarioText{}.text()),
-            "x.yaml:6:1: the file has 2 YAML documents; expected one scenario");
+            "x.yaml:6:1: the file has a second YAML document; expected one scenario");
+}
+
+/// Found by fuzzing: a list of all its documents never ends.
+TEST(ReaderErrors, RefuseTextThatTheParserTakesForEndlesslyManyDocuments) {
+  EXPECT_THAT(error_of(",aunch: &l\nduldeptl  modulloceql\n"), StartsWith("x.yaml:"));
 }
 
 TEST(ReaderErrors, RefuseWhatIsNoMap) {

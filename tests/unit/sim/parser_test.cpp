@@ -141,6 +141,13 @@ TEST(Parser, BadTextIsAnInputError) {
   EXPECT_THAT(load_error(module_text(".global .u32 x = {1, 2};")), StartsWith("bad.ptx:"));
 }
 
+TEST(Parser, RefusesTwoFunctionsOfOneName) {
+  EXPECT_THAT(load_error(module_text(".entry k() { ret; }\n.entry k() { ret; }")),
+              HasSubstr("function 'k' is defined twice"));
+  EXPECT_THAT(load_error(module_text(".func k();\n.func k() { ret; }\n.entry e() { ret; }")),
+              testing::IsEmpty());
+}
+
 TEST(Parser, EveryPrefixOfARealKernelIsAcceptedOrRefused) {
   const std::string ptx = read_ptx("lse_merge.nvcc.ptx");
   for (std::size_t size = 0; size < ptx.size(); size += 97) {

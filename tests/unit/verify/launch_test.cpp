@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -21,7 +22,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// out[i] = in[i] + addend for the 4 threads of a CTA; `spin` never ends, `wide` is bound to 64.
+/// out[i] = in[i] + addend for the 4 threads of a CTA; `spin` never ends, the others have limits.
 constexpr const char* kPtx = R"(.version 7.5
 .target sm_80
 .address_size 64
@@ -53,6 +54,25 @@ AGAIN:
 .visible .entry wide()
 .maxntid 64, 1, 1
 {
+  ret;
+}
+.visible .entry exact()
+.reqntid 64, 1, 1
+{
+  ret;
+}
+.visible .entry much_shared()
+{
+  .shared .b8 tile[49153];
+  .reg .u32 %r;
+  mov.u32 %r, tile;
+  ret;
+}
+.visible .entry some_shared()
+{
+  .shared .b8 tile[16];
+  .reg .u32 %r;
+  mov.u32 %r, tile;
   ret;
 }
 )";
@@ -185,16 +205,17 @@ TEST_F(LaunchScenario, ARunThatEndedEarlyFailsWhateverIsAskedFor) {
 }
 
 TEST_F(LaunchScenario, ALaunchThatTheDriverRefusesIsAFinding) {
-  const Verdict verdict = verify(scenario("{entry: wide, block: 65}"));
+  const Verdict verdict = verify(scenario("{entry: exact, block: 63}"));
   ASSERT_EQ(verdict.unexpected_findings.size(), 1U);
   EXPECT_EQ(verdict.unexpected_findings[0].kind, "launch_failed");
   EXPECT_THAT(verdict.unexpected_findings[0].detail, HasSubstr("CUDA_ERROR_INVALID_VALUE"));
-  EXPECT_EQ(verify(scenario("{entry: wide, block: 64}")).outcome, Outcome::passed);
+  EXPECT_EQ(verify(scenario("{entry: exact, block: 64}")).outcome, Outcome::passed);
 }
 
 TEST_F(LaunchScenario, AnEntryThatIsNotThereIsRefusedWithTheNearest) {
   EXPECT_THAT(error_of("{entry: ad}"), HasSubstr("x.yaml:7:"));
-  EXPECT_THAT(error_of("{entry: ad}"), HasSubstr("did you mean 'add'?; it has: add, spin, wide"));
+  EXPECT_THAT(error_of("{entry: ad}"),
+              HasSubstr("did you mean 'add'?; it has: add, spin, wide, exact"));
 }
 
 TEST_F(LaunchScenario, ArgumentsThatDoNotFitAreRefused) {
@@ -206,6 +227,56 @@ TEST_F(LaunchScenario, ArgumentsThatDoNotFitAreRefused) {
               HasSubstr("argument 2 of 'add' has 8 bytes; expected 4"));
   EXPECT_THAT(error_of("{entry: add, arguments: [{s32: 1}, out, {f32: 1}]}"),
               HasSubstr("argument 0 of 'add' has 4 bytes; expected 8"));
+}
+
+TEST_F(LaunchScenario, ABlockOrSharedMemoryOverTheLimitIsRefusedWithTheLimit) {
+  EXPECT_THAT(error_of("{entry: wide, block: 65}"),
+              HasSubstr("'block' has 65 threads, and 'wide' is compiled for 64"));
+  EXPECT_EQ(error_of("{entry: wide, block: 64}"), "no error");
+  EXPECT_THAT(error_of("{entry: much_shared}"),
+              HasSubstr("declares 49153 bytes of shared memory; expected at most 49152"));
+  // 16 + 232433 = 232449, one more than 227 KiB.
+  EXPECT_THAT(error_of("{entry: some_shared, shared_bytes: 232433}"),
+              HasSubstr("expected at most 232448 together"));
+  EXPECT_EQ(error_of("{entry: some_shared, shared_bytes: 232432}"), "no error");
+}
+
+TEST_F(LaunchScenario, TheLargestGridMeetsItsBudget) {
+  const Verdict verdict =
+      verify(scenario("{entry: exact, grid: [2147483647, 65535, 65535], block: 64}"));
+  ASSERT_EQ(verdict.unexpected_findings.size(), 1U);
+  EXPECT_EQ(verdict.unexpected_findings[0].kind, "deadlock");
+  EXPECT_THAT(verdict.unexpected_findings[0].detail, HasSubstr("instruction budget"));
+}
+
+/// A file of 4 MiB in one statement, one label, one name; and scopes in scopes.
+TEST_F(LaunchScenario, HugeAndDeeplyNestedTextIsRefusedWithItsPlace) {
+  const std::string head = ".version 7.5\n.target sm_80\n.address_size 64\n.visible .entry k() {\n";
+  write("deep.ptx", head + std::string(1U << 20U, '{'));
+  EXPECT_THAT(error_of("{entry: k}", "deep.ptx"), HasSubstr("deep.ptx:5:"));
+  write("name.ptx", head + std::string(1U << 22U, 'a'));
+  EXPECT_THAT(error_of("{entry: k}", "name.ptx"), HasSubstr("name.ptx:5:"));
+  write("list.ptx", head + "mov.u32 " + std::string(1U << 22U, '{'));
+  EXPECT_THAT(error_of("{entry: k}", "list.ptx"), HasSubstr("list.ptx:5:"));
+}
+
+TEST_F(LaunchScenario, RecursionIsRefusedAtTheCall) {
+  write("r.ptx",
+        ".version 7.5\n.target sm_80\n.address_size 64\n.func f()\n{\ncall.uni f, ();\nret;\n}\n"
+        ".visible .entry k()\n{\ncall.uni f, ();\nret;\n}\n");
+  EXPECT_THAT(error_of("{entry: k}", "r.ptx"), HasSubstr("r.ptx:6:10: recursive call of 'f'"));
+}
+
+/// Every piece of a file from its beginning is either refused or runs; nothing else happens.
+TEST_F(LaunchScenario, TruncatedTextIsRefusedOrRuns) {
+  const std::string whole{kPtx};
+  for (std::size_t length = 0; length < whole.size(); length += 7) {
+    write("cut.ptx", whole.substr(0, length));
+    const std::string error = error_of(kAdd, "cut.ptx");
+    EXPECT_TRUE(error == "no error" || error.find("cut.ptx") != std::string::npos ||
+                error.find("has no entry") != std::string::npos)
+        << length << ": " << error;
+  }
 }
 
 TEST_F(LaunchScenario, AFileThatIsNotThereOrNotPtxIsRefused) {
