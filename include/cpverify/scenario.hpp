@@ -11,6 +11,8 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/ids.hpp"
+#include "cpverify/mma_accumulation.hpp"
+#include "cpverify/reduction.hpp"
 #include "cpverify/schedule.hpp"
 
 namespace cpverify {
@@ -132,7 +134,9 @@ struct Scenario {
   SchedulerSpec scheduler;
   PaddingSpec padding;
   DataSpec data;
-  ScheduleSpec schedule;      ///< Of the simulated GPUs.
+  ScheduleSpec schedule;                                          ///< Of the simulated GPUs.
+  MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;  ///< Of the simulated GPUs.
+  ReductionSpec reduction;                                        ///< Of their collectives.
   std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
   std::optional<InjectSpec> inject;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.

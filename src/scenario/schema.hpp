@@ -24,6 +24,7 @@ enum class Section : std::uint8_t {
   padding,
   data,
   schedule,
+  reduction,
   inject,
   expect,
   finding,
@@ -70,6 +71,9 @@ inline constexpr std::int64_t kMaxDataValues = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxTokenMultiple = 1024;
 /// Of schedule pct: more changes make it like random.
 inline constexpr std::int64_t kMaxScheduleDepth = 64;
+/// NCCL has at most 64 channels; a chunk larger than any message is none.
+inline constexpr std::int64_t kMaxReductionChannels = 64;
+inline constexpr std::int64_t kMaxReductionChunk = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMaxArrivalStep = std::int64_t{1} << 20;
 
 }  // namespace cpverify::scenario

@@ -15,7 +15,9 @@
 #include "cpverify/coverage.hpp"
 #include "cpverify/data.hpp"
 #include "cpverify/error.hpp"
+#include "cpverify/mma_accumulation.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/reduction.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/schedule.hpp"
 #include "cpverify/step.hpp"
@@ -114,9 +116,11 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   sim_options.has_coverage = options_.coverage != nullptr;
   sim_options.is_race_checked = is_asked(Check::racecheck);
   sim_options.schedule = scenario().schedule;
-  const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
-                                              ? gpu::open_cuda_lane(devices)
-                                              : verify_detail::open_sim_lane(sim_options);
+  sim_options.mma_accumulation = scenario().mma_accumulation;
+  const std::unique_ptr<gpu::Lane> lane =
+      options_.lane == LaneKind::cuda
+          ? gpu::open_cuda_lane(devices)
+          : verify_detail::open_sim_lane(sim_options, scenario().reduction);
   run::RunOptions run_options;
   run_options.kernel_directory = options_.kernel_directory.empty()
                                      ? verify_detail::default_kernel_directory()
@@ -198,7 +202,11 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   Verdict verdict;
   verdict.scenario = effective.name;
   verdict.path = effective.path.generic_string();
-  if (options.lane == LaneKind::sim) verdict.schedule = text(effective.schedule);
+  if (options.lane == LaneKind::sim) {
+    verdict.schedule = text(effective.schedule);
+    verdict.mma_accumulation = name(effective.mma_accumulation);
+    verdict.reduction = text(effective.reduction);
+  }
   verdict.repro = repro_command(effective, options);
   Verification verification{effective, options};
   for (const StrategyKind strategy : effective.strategies) {
