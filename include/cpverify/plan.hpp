@@ -89,6 +89,9 @@ struct Fill {
 struct Operation {
   std::string label;  ///< Says what it does, e.g. "attention of the early blocks".
   std::variant<Launch, Collective, Fill> body;
+  std::uint32_t stream = 0;  ///< Of the rank. Each begins when the step's inputs are uploaded.
+  /// Earlier operations of the rank, by index, that it waits for besides those of its own stream.
+  std::vector<std::uint32_t> after = {};
 };
 
 struct RankPlan {
@@ -98,7 +101,7 @@ struct RankPlan {
   HeadRange heads_q;
   HeadRange heads_kv;
   std::vector<Buffer> buffers;        ///< Indexed by BufferId.
-  std::vector<Operation> operations;  ///< In stream order; one stream per rank.
+  std::vector<Operation> operations;  ///< In order of issue.
 };
 
 struct Group {

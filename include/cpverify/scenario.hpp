@@ -13,6 +13,8 @@
 #include "cpverify/error.hpp"
 #include "cpverify/ids.hpp"
 #include "cpverify/launch.hpp"
+#include "cpverify/mma_accumulation.hpp"
+#include "cpverify/reduction.hpp"
 #include "cpverify/schedule.hpp"
 
 namespace cpverify {
@@ -138,7 +140,9 @@ struct Scenario {
   SchedulerSpec scheduler;
   PaddingSpec padding;
   DataSpec data;
-  ScheduleSpec schedule;      ///< Of the simulated GPUs.
+  ScheduleSpec schedule;                                          ///< Of the simulated GPUs.
+  MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;  ///< Of the simulated GPUs.
+  ReductionSpec reduction;                                        ///< Of their collectives.
   std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
   std::optional<InjectSpec> inject;
   /// Takes the place of the attention problem: model to padding, and inject, are not read.

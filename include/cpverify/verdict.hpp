@@ -37,6 +37,9 @@ struct Verdict {
   std::string scenario;
   std::string path;
   std::string schedule;  ///< Of the simulated GPUs, as text() spells it; empty on real ones.
+  /// How the simulated GPUs and their collectives take sums; empty on real ones.
+  std::string mma_accumulation;
+  std::string reduction;
   Outcome outcome = Outcome::skipped;
   std::vector<CellVerdict> cells;
   std::vector<std::string> missing_findings;  ///< Expected, not found.

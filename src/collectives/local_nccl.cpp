@@ -1,7 +1,6 @@
 #include "collectives/local_nccl.hpp"
 
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -13,6 +12,9 @@
 #include <fmt/format.h>
 
 #include "collectives/clique.hpp"
+#include "collectives/collective_call.hpp"
+#include "collectives/reduction.hpp"
+#include "cpverify/reduction.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/handle_table.hpp"
 #include "gpu/nccl_api.hpp"
@@ -21,32 +23,11 @@ namespace cpverify::collectives {
 namespace {
 
 using gpu::CuDevicePtr;
-using gpu::CuResult;
 using gpu::CuStream;
 using gpu::NcclComm;
 using gpu::NcclDataType;
+using gpu::NcclRedOp;
 using gpu::NcclResult;
-
-/// 0 for a value that is no ncclDataType_t.
-std::size_t element_bytes(NcclDataType type) noexcept {
-  switch (type) {
-    case NcclDataType::int8:
-    case NcclDataType::uint8:
-      return 1;
-    case NcclDataType::float16:
-    case NcclDataType::bfloat16:
-      return 2;
-    case NcclDataType::int32:
-    case NcclDataType::uint32:
-    case NcclDataType::float32:
-      return 4;
-    case NcclDataType::int64:
-    case NcclDataType::uint64:
-    case NcclDataType::float64:
-      return 8;
-  }
-  return 0;
-}
 
 /// A rank's seat in a clique; what an NcclComm stands for.
 struct Communicator {
@@ -56,25 +37,64 @@ struct Communicator {
 
 class LocalNccl final : public gpu::NcclApi {
  public:
-  explicit LocalNccl(gpu::DriverApi& driver) : driver_{driver} {}
+  LocalNccl(gpu::DriverApi& driver, const ReductionSpec& reduction)
+      : driver_{driver}, reduction_{reduction} {}
 
   NcclResult ncclCommInitAll(NcclComm* comms, int count, const int* devices) override;
   NcclResult ncclCommDestroy(NcclComm comm) override;
   NcclResult ncclGroupStart() override;
   NcclResult ncclGroupEnd() override;
   NcclResult ncclAllGather(CuDevicePtr send, CuDevicePtr recv, std::size_t count, NcclDataType type,
-                           NcclComm comm, CuStream stream) override;
+                           NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::all_gather, send, recv, count, type, stream, NcclRedOp::sum, 0});
+  }
+  NcclResult ncclCommCount(NcclComm comm, int* count) override;
+  NcclResult ncclCommUserRank(NcclComm comm, int* rank) override;
+  NcclResult ncclCommCuDevice(NcclComm comm, int* device) override;
+  // NOLINTBEGIN(readability-function-size): the public signatures.
+  NcclResult ncclAllReduce(CuDevicePtr send, CuDevicePtr recv, std::size_t count, NcclDataType type,
+                           NcclRedOp op, NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::all_reduce, send, recv, count, type, stream, op, 0});
+  }
+  NcclResult ncclReduceScatter(CuDevicePtr send, CuDevicePtr recv, std::size_t count,
+                               NcclDataType type, NcclRedOp op, NcclComm comm,
+                               CuStream stream) override {
+    return call(comm, {CallKind::reduce_scatter, send, recv, count, type, stream, op, 0});
+  }
+  NcclResult ncclReduce(CuDevicePtr send, CuDevicePtr recv, std::size_t count, NcclDataType type,
+                        NcclRedOp op, int root, NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::reduce, send, recv, count, type, stream, op, root});
+  }
+  NcclResult ncclBroadcast(CuDevicePtr send, CuDevicePtr recv, std::size_t count, NcclDataType type,
+                           int root, NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::broadcast, send, recv, count, type, stream, NcclRedOp::sum, root});
+  }
+  NcclResult ncclSend(CuDevicePtr send, std::size_t count, NcclDataType type, int peer,
+                      NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::send, send, 0, count, type, stream, NcclRedOp::sum, peer});
+  }
+  NcclResult ncclRecv(CuDevicePtr recv, std::size_t count, NcclDataType type, int peer,
+                      NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::recv, 0, recv, count, type, stream, NcclRedOp::sum, peer});
+  }
+  NcclResult ncclAlltoAll(CuDevicePtr send, CuDevicePtr recv, std::size_t count, NcclDataType type,
+                          NcclComm comm, CuStream stream) override {
+    return call(comm, {CallKind::all_to_all, send, recv, count, type, stream, NcclRedOp::sum, 0});
+  }
+  // NOLINTEND(readability-function-size)
+  const char* ncclGetErrorString(NcclResult result) override;
   const char* ncclGetLastError(NcclComm /*comm*/) override { return last_error_.c_str(); }
 
  private:
   NcclResult fail(NcclResult result, std::string message);
   /// As fail(); inside a group the result is also what ncclGroupEnd will return, as in NCCL.
   NcclResult fail_call(NcclResult result, std::string message);
-  [[nodiscard]] std::optional<std::string> problem_of(const GatherCall& call,
-                                                      const Communicator& member) const;
+  /// Adds a rank's call to the open group, or runs it as a group of one.
+  NcclResult call(NcclComm comm, const CollectiveCall& call);
   NcclResult run_group();
 
   gpu::DriverApi& driver_;
+  ReductionSpec reduction_;
   gpu::HandleTable<NcclComm, Communicator> communicators_;
   std::vector<std::unique_ptr<Clique>> cliques_;
   int depth_ = 0;
@@ -105,7 +125,7 @@ NcclResult LocalNccl::ncclCommInitAll(NcclComm* comms, int count, const int* dev
     return fail(NcclResult::invalid_usage, "ncclCommInitAll: a device is listed twice");
   }
 
-  auto clique = std::make_unique<Clique>(driver_);
+  auto clique = std::make_unique<Clique>(driver_, reduction_);
   const DriverStatus status = clique->open(ordinals);
   if (!status.is_success()) return fail(NcclResult::unhandled_cuda_error, status.describe());
   for (std::size_t rank = 0; rank < ordinals.size(); ++rank) {
@@ -143,36 +163,71 @@ NcclResult LocalNccl::ncclGroupEnd() {
   return run_group();
 }
 
-std::optional<std::string> LocalNccl::problem_of(const GatherCall& call,
-                                                 const Communicator& member) const {
-  const std::size_t width = element_bytes(call.type);
-  if (width == 0) {
-    return fmt::format("ncclAllGather: {} is no data type", static_cast<int>(call.type));
-  }
-  const std::size_t ranks = member.clique->size();
-  if (call.count > std::numeric_limits<std::size_t>::max() / width / ranks) {
-    return fmt::format("ncclAllGather: {} elements per rank overflow", call.count);
-  }
-  if (call.count > 0 && (call.send == 0 || call.recv == 0)) {
-    return fmt::format("ncclAllGather: null buffer on rank {}", member.rank);
-  }
-  return std::nullopt;
-}
-
-// NOLINTNEXTLINE(readability-function-size): the public signature.
-NcclResult LocalNccl::ncclAllGather(CuDevicePtr send, CuDevicePtr recv, std::size_t count,
-                                    NcclDataType type, NcclComm comm, CuStream stream) {
+NcclResult LocalNccl::call(NcclComm comm, const CollectiveCall& call) {
   const Communicator* member = communicators_.find(comm);
   if (member == nullptr) {
-    return fail_call(NcclResult::invalid_argument, "ncclAllGather: not a live communicator");
+    return fail_call(NcclResult::invalid_argument,
+                     fmt::format("{}: not a live communicator", name(call.kind)));
   }
-  const GatherCall call{send, recv, count, type, element_bytes(type), stream};
-  if (const auto problem = problem_of(call, *member)) {
-    return fail_call(NcclResult::invalid_argument, *problem);
+  const std::size_t ranks = member->clique->size();
+  std::optional<std::string> problem = problem_of(call, member->rank, ranks);
+  if (!problem && call.is_reduction() && !is_valid(reduction_, ranks)) {
+    problem = fmt::format("{}: policy {} does not fit {} ranks", name(call.kind), text(reduction_),
+                          ranks);
   }
+  if (problem) return fail_call(NcclResult::invalid_argument, *problem);
   member->clique->add(member->rank, call);
   // A call outside a group is a group of one; that is enough for a clique of one only.
   return depth_ == 0 ? run_group() : NcclResult::success;
+}
+
+NcclResult LocalNccl::ncclCommCount(NcclComm comm, int* count) {
+  const Communicator* member = communicators_.find(comm);
+  if (member == nullptr || count == nullptr) {
+    return fail(NcclResult::invalid_argument, "ncclCommCount: no communicator, or no result");
+  }
+  *count = static_cast<int>(member->clique->size());
+  return NcclResult::success;
+}
+
+NcclResult LocalNccl::ncclCommUserRank(NcclComm comm, int* rank) {
+  const Communicator* member = communicators_.find(comm);
+  if (member == nullptr || rank == nullptr) {
+    return fail(NcclResult::invalid_argument, "ncclCommUserRank: no communicator, or no result");
+  }
+  *rank = static_cast<int>(member->rank);
+  return NcclResult::success;
+}
+
+NcclResult LocalNccl::ncclCommCuDevice(NcclComm comm, int* device) {
+  const Communicator* member = communicators_.find(comm);
+  if (member == nullptr || device == nullptr) {
+    return fail(NcclResult::invalid_argument, "ncclCommCuDevice: no communicator, or no result");
+  }
+  *device = member->clique->device(member->rank);
+  return NcclResult::success;
+}
+
+const char* LocalNccl::ncclGetErrorString(NcclResult result) {
+  switch (result) {
+    case NcclResult::success:
+      return "no error";
+    case NcclResult::unhandled_cuda_error:
+      return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+    case NcclResult::system_error:
+      return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+    case NcclResult::internal_error:
+      return "internal error";
+    case NcclResult::invalid_argument:
+      return "invalid argument";
+    case NcclResult::invalid_usage:
+      return "invalid usage";
+    case NcclResult::remote_error:
+      return "remote process exited or there was a network error";
+    case NcclResult::in_progress:
+      return "NCCL operation in progress";
+  }
+  return "unknown result code";
 }
 
 NcclResult LocalNccl::run_group() {
@@ -194,8 +249,9 @@ NcclResult LocalNccl::run_group() {
 
 }  // namespace
 
-std::unique_ptr<gpu::NcclApi> make_local_nccl(gpu::DriverApi& driver) {
-  return std::make_unique<LocalNccl>(driver);
+std::unique_ptr<gpu::NcclApi> make_local_nccl(gpu::DriverApi& driver,
+                                              const ReductionSpec& reduction) {
+  return std::make_unique<LocalNccl>(driver, reduction);
 }
 
 }  // namespace cpverify::collectives

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "gpu/cuda_stream_calls.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/shared_library.hpp"
 
@@ -17,7 +18,7 @@ constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
 constexpr std::size_t kJitLogBytes = std::size_t{16} * 1024;
 
-class CudaDriver final : public DriverApi {
+class CudaDriver final : public CudaStreamCalls {
  public:
   explicit CudaDriver(const std::string& library);
 
@@ -169,6 +170,7 @@ CudaDriver::CudaDriver(const std::string& library)
   library_.resolve(event_record_, "cuEventRecord");
   library_.resolve(module_load_data_ex_, "cuModuleLoadDataEx");
   library_.resolve(launch_kernel_, "cuLaunchKernel");
+  resolve_from(library_);
 }
 
 CuResult CudaDriver::cuModuleLoadData(CuModule* module, const void* image) {

@@ -123,6 +123,11 @@ std::vector<Defect> operation_defects() {
         kNeedsSplit,
         {index(), {"rows", "rows that are not sent", 1}, rank(1), step()}},
        send_fewer_rows},
+      {{"missing_event_wait",
+        "a collective runs on a second stream and nothing waits for its end",
+        kNeedsSplit,
+        {index(), rank(kEvery), step()}},
+       lose_event_wait},
   };
 }
 

@@ -80,6 +80,7 @@ std::size_t size_gather_buffer_by_ceil(const Injection& injection);
 std::size_t narrow_block_table(const Injection& injection);
 std::size_t lose_late_offset(const Injection& injection);
 std::size_t skip_collective(const Injection& injection);
+std::size_t lose_event_wait(const Injection& injection);
 std::size_t send_fewer_rows(const Injection& injection);
 
 std::size_t use_causal_plus_one(const Injection& injection);

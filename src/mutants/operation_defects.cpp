@@ -92,6 +92,23 @@ std::size_t skip_collective(const Injection& injection) {
   });
 }
 
+// The gather still begins after what fills its send buffer; only its end is not waited for.
+std::size_t lose_event_wait(const Injection& injection) {
+  const auto index = static_cast<std::size_t>(injection.value("index"));
+  return injection.for_each_rank([index](const Plan& /*plan*/, RankPlan& rank) {
+    const std::vector<std::size_t> places = collective_places(rank);
+    if (index >= places.size()) {
+      return false;
+    }
+    Operation& collective = rank.operations[places[index]];
+    collective.stream = 1;
+    if (places[index] > 0) {
+      collective.after = {static_cast<std::uint32_t>(places[index] - 1)};
+    }
+    return true;
+  });
+}
+
 std::size_t send_fewer_rows(const Injection& injection) {
   const auto index = static_cast<std::size_t>(injection.value("index"));
   const std::int64_t rows = injection.value("rows");

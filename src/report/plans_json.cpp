@@ -115,6 +115,8 @@ Json to_json(const RankPlan& rank) {
     Json entry;
     entry["label"] = operation.label;
     std::visit(OperationWriter{.rank = rank, .json = entry}, operation.body);
+    if (operation.stream != 0) entry["stream"] = operation.stream;
+    if (!operation.after.empty()) entry["after"] = operation.after;
     json["operations"].push_back(entry);
   }
   return json;

@@ -85,8 +85,13 @@ void add_rank(const RankPlan& rank, std::string& text) {
                         shape_width, content);
   }
   for (std::size_t i = 0; i < rank.operations.size(); ++i) {
-    text += fmt::format("    {:>2}. {}: {}\n", i, rank.operations[i].label,
-                        std::visit(OperationText{rank}, rank.operations[i].body));
+    const Operation& operation = rank.operations[i];
+    text += fmt::format("    {:>2}. {}: {}", i, operation.label,
+                        std::visit(OperationText{rank}, operation.body));
+    if (operation.stream != 0) text += fmt::format(", on stream {}", operation.stream);
+    if (!operation.after.empty())
+      text += fmt::format(", after {}", fmt::join(operation.after, " "));
+    text += '\n';
   }
 }
 

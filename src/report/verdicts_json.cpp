@@ -70,6 +70,8 @@ Json to_json(const Verdict& verdict) {
   json["scenario"] = verdict.scenario;
   json["path"] = verdict.path;
   json["schedule"] = verdict.schedule;
+  json["mma_accumulation"] = verdict.mma_accumulation;
+  json["reduction"] = verdict.reduction;
   json["outcome"] = text(name(verdict.outcome));
   json["cells"] = Json::array();
   for (const CellVerdict& cell : verdict.cells) json["cells"].push_back(to_json(cell));

@@ -1,5 +1,6 @@
 #include "run/rank_device.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -87,12 +88,65 @@ RankDevice::~RankDevice() {
   }
   for (auto& entry : pools_) release(entry.second);
   for (const auto& entry : modules_) static_cast<void>(driver_.cuModuleUnload(entry.second));
+  forget_events();
+  for (const gpu::CuStream stream : more_streams_) {
+    static_cast<void>(driver_.cuStreamDestroy(stream));
+  }
   static_cast<void>(driver_.cuStreamDestroy(stream_));
   static_cast<void>(driver_.cuDevicePrimaryCtxRelease(device_));
 }
 
 void RankDevice::make_current() {
   cuda_check(driver_.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
+
+void RankDevice::forget_events() {
+  for (const gpu::CuEvent event : events_) static_cast<void>(driver_.cuEventDestroy(event));
+  events_.clear();
+}
+
+void RankDevice::begin_operations(const std::vector<Operation>& operations) {
+  make_current();
+  forget_events();
+  std::size_t streams = 1;
+  for (const Operation& operation : operations) {
+    streams = std::max(streams, operation.stream + std::size_t{1});
+  }
+  if (streams == 1) return;
+  while (more_streams_.size() + 1 < streams) {
+    gpu::CuStream stream = nullptr;
+    cuda_check(driver_.cuStreamCreate(&stream, gpu::kStreamNonBlocking), "cuStreamCreate");
+    more_streams_.push_back(stream);
+  }
+  // One more than operations: the last is the end of the uploads.
+  for (std::size_t i = 0; i <= operations.size(); ++i) {
+    gpu::CuEvent event = nullptr;
+    cuda_check(driver_.cuEventCreate(&event, gpu::kEventDisableTiming), "cuEventCreate");
+    events_.push_back(event);
+  }
+  cuda_check(driver_.cuEventRecord(events_.back(), stream_), "cuEventRecord");
+  for (const gpu::CuStream stream : more_streams_) {
+    cuda_check(driver_.cuStreamWaitEvent(stream, events_.back(), 0), "cuStreamWaitEvent");
+  }
+}
+
+gpu::CuStream RankDevice::begin(const Operation& operation) {
+  make_current();
+  const gpu::CuStream stream =
+      operation.stream == 0 ? stream_ : more_streams_.at(operation.stream - 1);
+  for (const std::uint32_t before : operation.after) {
+    CPVERIFY_CHECK(before < events_.size());
+    cuda_check(driver_.cuStreamWaitEvent(stream, events_[before], 0), "cuStreamWaitEvent");
+  }
+  return stream;
+}
+
+void RankDevice::end(const Operation& operation, std::size_t index) {
+  if (events_.empty()) return;
+  make_current();
+  const gpu::CuStream stream =
+      operation.stream == 0 ? stream_ : more_streams_.at(operation.stream - 1);
+  cuda_check(driver_.cuEventRecord(events_.at(index), stream), "cuEventRecord");
 }
 
 NamedAllocation RankDevice::allocate(const Buffer& buffer) {
@@ -155,10 +209,16 @@ CuResult RankDevice::download(const NamedAllocation& source, std::vector<std::by
 
 CuResult RankDevice::synchronize() {
   make_current();
-  return driver_.cuStreamSynchronize(stream_);
+  CuResult result = driver_.cuStreamSynchronize(stream_);
+  for (const gpu::CuStream stream : more_streams_) {
+    const CuResult more = driver_.cuStreamSynchronize(stream);
+    if (result == CuResult::success) result = more;
+  }
+  return result;
 }
 
-CuResult RankDevice::launch(const Launch& launch, const std::string& kernel_directory) {
+CuResult RankDevice::launch(const Launch& launch, gpu::CuStream stream,
+                            const std::string& kernel_directory) {
   make_current();
   const gpu::CuFunction kernel = function(launch, kernel_directory);
   if (launch.shared_bytes > kDefaultDynamicSharedBytes) {
@@ -174,16 +234,16 @@ CuResult RankDevice::launch(const Launch& launch, const std::string& kernel_dire
   config.block_y = launch.block[1];
   config.block_z = launch.block[2];
   config.shared_bytes = launch.shared_bytes;
-  config.stream = stream_;
+  config.stream = stream;
   PackedArguments arguments{launch.arguments, *this};
   return driver_.cuLaunchKernel(kernel, config, arguments.pointers());
 }
 
-CuResult RankDevice::fill(const Fill& fill) {
+CuResult RankDevice::fill(const Fill& fill, gpu::CuStream stream) {
   if (fill.count == 0) return CuResult::success;
   make_current();
   return driver_.cuMemsetD32Async(address(fill.target), fill.pattern,
-                                  static_cast<std::size_t>(fill.count), stream_);
+                                  static_cast<std::size_t>(fill.count), stream);
 }
 
 void RankDevice::free_buffer(BufferId buffer) {

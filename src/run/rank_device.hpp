@@ -19,7 +19,7 @@ struct NamedAllocation {
   std::size_t size_bytes = 0;
 };
 
-/// A rank's device: context, stream, loaded modules, persistent pools and the buffers of the
+/// A rank's device: context, streams, loaded modules, persistent pools and the buffers of the
 /// current step. Every member makes the rank's context current first.
 class RankDevice {
  public:
@@ -31,7 +31,12 @@ class RankDevice {
   RankDevice(RankDevice&&) = delete;
   RankDevice& operator=(RankDevice&&) = delete;
 
-  [[nodiscard]] gpu::CuStream stream() const noexcept { return stream_; }
+  /// The streams that the operations name, from now on: each begins after the uploads.
+  void begin_operations(const std::vector<Operation>& operations);
+  /// Lets the operation's stream wait for what it is after, and returns the stream.
+  [[nodiscard]] gpu::CuStream begin(const Operation& operation);
+  /// The operation has been issued: others may be after it.
+  void end(const Operation& operation, std::size_t index);
 
   /// A pool that outlives steps; the first plan that names it decides its size.
   void ensure_pool(const Buffer& buffer);
@@ -40,13 +45,15 @@ class RankDevice {
 
   void upload(const NamedAllocation& target, const std::vector<std::byte>& bytes);
   void fill_bytes(const NamedAllocation& target, unsigned char value);
-  /// Synchronises the stream. success also when the buffer is empty.
+  /// Synchronises the first stream. success also when the buffer is empty.
   [[nodiscard]] gpu::CuResult download(const NamedAllocation& source,
                                        std::vector<std::byte>& bytes);
+  /// All streams.
   [[nodiscard]] gpu::CuResult synchronize();
 
-  [[nodiscard]] gpu::CuResult launch(const Launch& launch, const std::string& kernel_directory);
-  [[nodiscard]] gpu::CuResult fill(const Fill& fill);
+  [[nodiscard]] gpu::CuResult launch(const Launch& launch, gpu::CuStream stream,
+                                     const std::string& kernel_directory);
+  [[nodiscard]] gpu::CuResult fill(const Fill& fill, gpu::CuStream stream);
 
   /// Gives a buffer's memory back; its address and name stay known.
   void free_buffer(BufferId buffer);
@@ -60,6 +67,7 @@ class RankDevice {
 
  private:
   void make_current();
+  void forget_events();
   NamedAllocation allocate(const Buffer& buffer);
   void release(NamedAllocation& allocation);
   gpu::CuFunction function(const Launch& launch, const std::string& kernel_directory);
@@ -68,7 +76,9 @@ class RankDevice {
   gpu::DriverApi& driver_;
   gpu::CuDevice device_ = 0;
   gpu::CuContext context_ = nullptr;
-  gpu::CuStream stream_ = nullptr;
+  gpu::CuStream stream_ = nullptr;           ///< The first stream.
+  std::vector<gpu::CuStream> more_streams_;  ///< Of operations with stream 1, 2, ...
+  std::vector<gpu::CuEvent> events_;  ///< By operation: its end; empty while one stream is used.
   std::map<std::string, gpu::CuModule> modules_;
   std::map<std::string, NamedAllocation> pools_;
   std::vector<NamedAllocation> buffers_;  ///< By BufferId; a pool's entry is a copy of pools_'.

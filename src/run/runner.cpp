@@ -62,6 +62,7 @@ class Runner {
   bool run_operations(const Plan& plan);
   bool issue(const Plan& plan, std::size_t index);
   bool issue_collectives(const Plan& plan, std::size_t index);
+  void end_collectives(const Plan& plan, std::size_t index);
   bool accept(CuResult result, const Plan& plan, const RankPlan& rank, const std::string& label);
   bool synchronize(const Plan& plan);
   /// Lets what was queued before a failure run, so that its faults are seen too: a copy beyond a
@@ -175,15 +176,18 @@ bool Runner::issue_collectives(const Plan& plan, std::size_t index) {
     last = &rank;
     RankDevice& device = *devices_.at(rank.rank.value());
     last_comm = communicators_.of(plan.groups.at(collective->group), rank.rank);
-    const NcclResult queued =
-        nccl.ncclAllGather(device.address(collective->send), device.address(collective->recv),
-                           static_cast<std::size_t>(collective->count),
-                           nccl_type(collective->dtype), last_comm, device.stream());
+    const NcclResult queued = nccl.ncclAllGather(
+        device.address(collective->send), device.address(collective->recv),
+        static_cast<std::size_t>(collective->count), nccl_type(collective->dtype), last_comm,
+        device.begin(rank.operations[index]));
     gpu::nccl_check(queued, "ncclAllGather");
   }
   if (last == nullptr) return true;
   const NcclResult result = nccl.ncclGroupEnd();
-  if (result == NcclResult::success) return true;
+  if (result == NcclResult::success) {
+    end_collectives(plan, index);
+    return true;
+  }
   const std::size_t known = capture_.findings.size();
   collect_faults(plan);
   if (capture_.findings.size() > known) return false;  // A copy beyond a buffer.
@@ -197,17 +201,29 @@ bool Runner::issue_collectives(const Plan& plan, std::size_t index) {
   return false;
 }
 
+void Runner::end_collectives(const Plan& plan, std::size_t index) {
+  for (const RankPlan& rank : plan.ranks) {
+    if (index >= rank.operations.size()) continue;
+    const Operation& operation = rank.operations[index];
+    if (!std::holds_alternative<Collective>(operation.body)) continue;
+    devices_.at(rank.rank.value())->end(operation, index);
+  }
+}
+
 bool Runner::issue(const Plan& plan, std::size_t index) {
   for (const RankPlan& rank : plan.ranks) {
     if (index >= rank.operations.size()) continue;
     const Operation& operation = rank.operations[index];
     RankDevice& device = *devices_.at(rank.rank.value());
+    if (std::holds_alternative<Collective>(operation.body)) continue;
+    const gpu::CuStream stream = device.begin(operation);
     CuResult result = CuResult::success;
     if (const auto* launch = std::get_if<Launch>(&operation.body)) {
-      result = device.launch(*launch, options_.kernel_directory);
+      result = device.launch(*launch, stream, options_.kernel_directory);
     } else if (const auto* fill = std::get_if<Fill>(&operation.body)) {
-      result = device.fill(*fill);
+      result = device.fill(*fill, stream);
     }
+    device.end(operation, index);
     if (!accept(result, plan, rank, operation.label)) return false;
   }
   return issue_collectives(plan, index);
@@ -215,6 +231,9 @@ bool Runner::issue(const Plan& plan, std::size_t index) {
 
 bool Runner::run_operations(const Plan& plan) {
   std::size_t longest = 0;
+  for (const RankPlan& rank : plan.ranks) {
+    devices_.at(rank.rank.value())->begin_operations(rank.operations);
+  }
   for (const RankPlan& rank : plan.ranks) longest = std::max(longest, rank.operations.size());
   for (std::size_t index = 0; index < longest; ++index) {
     if (!issue(plan, index)) return false;

@@ -62,6 +62,8 @@ Scenario parse_scenario(const std::string& text, const std::filesystem::path& pa
   }
   scenario::read_data(map, scenario);
   scenario::read_schedule(map, scenario);
+  scenario::read_mma_accumulation(map, scenario);
+  scenario::read_reduction(map, scenario);
   scenario::read_checks(map, scenario);
   if (!scenario.launch) scenario::read_inject(map, scenario);
   scenario::read_expect(map, scenario);

@@ -24,6 +24,7 @@ enum class Section : std::uint8_t {
   padding,
   data,
   schedule,
+  reduction,
   inject,
   expect,
   finding,
@@ -89,6 +90,9 @@ inline constexpr std::int64_t kMaxLaunchBytes = std::int64_t{1} << 28;
 /// A fraction of a second to a few seconds, and far more than small kernels need.
 inline constexpr std::int64_t kDefaultInstructionBudget = std::int64_t{1} << 26;
 inline constexpr std::int64_t kMaxInstructionBudget = std::int64_t{1} << 40;
+/// NCCL has at most 64 channels; a chunk larger than any message is none.
+inline constexpr std::int64_t kMaxReductionChannels = 64;
+inline constexpr std::int64_t kMaxReductionChunk = std::int64_t{1} << 40;
 inline constexpr std::int64_t kMaxArrivalStep = std::int64_t{1} << 20;
 
 }  // namespace cpverify::scenario

@@ -20,6 +20,8 @@ void read_scheduler(const Map& file, Scenario& scenario);
 void read_padding(const Map& file, Scenario& scenario);
 void read_data(const Map& file, Scenario& scenario);
 void read_schedule(const Map& file, Scenario& scenario);
+void read_mma_accumulation(const Map& file, Scenario& scenario);
+void read_reduction(const Map& file, Scenario& scenario);
 void read_checks(const Map& file, Scenario& scenario);
 void read_inject(const Map& file, Scenario& scenario);
 void read_expect(const Map& file, Scenario& scenario);

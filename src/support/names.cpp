@@ -2,8 +2,10 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cpverify/launch.hpp"
+#include "cpverify/reduction.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/schedule.hpp"
 #include "cpverify/verdict.hpp"
@@ -93,6 +95,36 @@ std::string_view name(SchedulePolicy policy) noexcept {
 std::string text(const ScheduleSpec& schedule) {
   const std::string policy{name(schedule.policy)};
   return is_seeded(schedule.policy) ? fmt::format("{}:{}", policy, schedule.seed) : policy;
+}
+
+std::string_view name(ReductionOrder order) noexcept {
+  switch (order) {
+    case ReductionOrder::ring:
+      return "ring";
+    case ReductionOrder::tree:
+      return "tree";
+    case ReductionOrder::rank_ascending:
+      return "rank_ascending";
+    case ReductionOrder::adversarial:
+      return "adversarial";
+  }
+  return "?";
+}
+
+std::string text(const ReductionSpec& reduction) {
+  switch (reduction.order) {
+    case ReductionOrder::ring:
+      return fmt::format(
+          "ring({}; channels {}; chunk {})",
+          reduction.ring.empty() ? "in rank order"
+                                 : fmt::format("{}", fmt::join(reduction.ring, " ")),
+          reduction.channels,
+          reduction.chunk_elems == 0 ? "even" : std::to_string(reduction.chunk_elems));
+    case ReductionOrder::adversarial:
+      return fmt::format("adversarial({})", reduction.seed);
+    default:
+      return std::string{name(reduction.order)};
+  }
 }
 
 std::string_view name(Check check) noexcept {

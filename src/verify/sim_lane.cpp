@@ -7,6 +7,7 @@
 #include "collectives/local_nccl.hpp"
 #include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
+#include "cpverify/reduction.hpp"
 #include "gpu/driver_api.hpp"
 #include "gpu/lane.hpp"
 #include "gpu/nccl_api.hpp"
@@ -17,8 +18,9 @@ namespace {
 
 class SimLane final : public gpu::Lane {
  public:
-  explicit SimLane(const sim::SimOptions& options)
-      : driver_{sim::make_sim_driver(options)}, nccl_{collectives::make_local_nccl(*driver_)} {}
+  SimLane(const sim::SimOptions& options, const ReductionSpec& reduction)
+      : driver_{sim::make_sim_driver(options)},
+        nccl_{collectives::make_local_nccl(*driver_, reduction)} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
   [[nodiscard]] gpu::DriverApi& driver() noexcept override { return *driver_; }
@@ -34,8 +36,9 @@ class SimLane final : public gpu::Lane {
 
 }  // namespace
 
-std::unique_ptr<gpu::Lane> open_sim_lane(const sim::SimOptions& options) {
-  return std::make_unique<SimLane>(options);
+std::unique_ptr<gpu::Lane> open_sim_lane(const sim::SimOptions& options,
+                                         const ReductionSpec& reduction) {
+  return std::make_unique<SimLane>(options, reduction);
 }
 
 }  // namespace cpverify::verify_detail

@@ -15,7 +15,9 @@
 #include "cpverify/coverage.hpp"
 #include "cpverify/data.hpp"
 #include "cpverify/error.hpp"
+#include "cpverify/mma_accumulation.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/reduction.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/schedule.hpp"
 #include "cpverify/step.hpp"
@@ -193,7 +195,11 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   Verdict verdict;
   verdict.scenario = effective.name;
   verdict.path = effective.path.generic_string();
-  if (options.lane == LaneKind::sim) verdict.schedule = text(effective.schedule);
+  if (options.lane == LaneKind::sim) {
+    verdict.schedule = text(effective.schedule);
+    verdict.mma_accumulation = name(effective.mma_accumulation);
+    verdict.reduction = text(effective.reduction);
+  }
   verdict.repro = repro_command(effective, options);
   if (is_problem) {
     judge_problem(effective, options, verdict);

@@ -21,7 +21,7 @@ inline constexpr std::array kLayers{
     Layer{"plan", "layout scenario numerics support"},
     Layer{"gpu", "support"},
     Layer{"sim", "gpu numerics support"},
-    Layer{"collectives", "gpu support"},
+    Layer{"collectives", "gpu numerics support"},
     Layer{"run", "gpu plan numerics support"},
     Layer{"judge", "run plan scenario numerics support reference"},
     Layer{"mutants", "plan layout scenario support"},

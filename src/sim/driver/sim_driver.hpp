@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpverify/coverage.hpp"
+#include "cpverify/mma_accumulation.hpp"
 #include "cpverify/schedule.hpp"
 #include "gpu/driver_api.hpp"
 
@@ -22,7 +23,8 @@ struct SimOptions {
   std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
   bool has_coverage = false;              ///< Count instructions: costs time.
   bool is_race_checked = false;           ///< Racecheck looks at every access of every launch.
-  ScheduleSpec schedule;                  ///< Of each launch.
+  ScheduleSpec schedule;                  ///< Of each launch, and of the streams.
+  MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.

@@ -118,6 +118,7 @@ CuResult SimulatedDriver::make_launch(CuFunction function, const KernelNode& nod
   work.request.shared_bytes_optin = found->shared_bytes_optin;
   work.request.instruction_budget = options_.instruction_budget;
   work.request.schedule = options_.schedule;
+  work.request.mma_accumulation = options_.mma_accumulation;
   task.body = std::move(work);
   task.context = found->context;
   task.function = function;

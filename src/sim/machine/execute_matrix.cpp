@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <immintrin.h>
 
 #include "cpverify/fault.hpp"
+#include "cpverify/mma_accumulation.hpp"
 #include "cpverify/observer.hpp"
 #include "numerics/float32.hpp"
 #include "sim/isa/insn.hpp"
@@ -15,10 +17,13 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/launch.hpp"
+#include "sim/machine/mma_policy.hpp"
 #include "sim/machine/warp.hpp"
 
-/// mma.sync. The manual leaves order and rounding of the accumulation open; ours is a chain of f32
-/// fma over ascending k, from c. NaN results are canonical.
+/// mma.sync. The manual leaves order and rounding of the accumulation open; ours, unless the launch
+/// asks for another policy, is a chain of f32 fma over ascending k, from c. NaN results are
+/// canonical.
 ///
 /// Fragments, source: PTX ISA, "Matrix Fragments for mma.m16n8k16". A register of A or B holds,
 /// over its 32 lanes, an 8x8 block of 16-bit elements row by row (of B: column by column); one of C
@@ -130,6 +135,9 @@ bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
 /// k_blocks is k / 8. Operands: d0-d3, then 2 * k_blocks registers of A, k_blocks of B, c0-c3.
 template <class Convert, std::size_t k_blocks>
 const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (warp.cta->launch->request->mma_accumulation != MmaAccumulation::fma_chain) [[unlikely]] {
+    return mma_by_policy(std::is_same_v<Convert, FromBf16>, k_blocks == 1)(warp, insn, mask);
+  }
   if (!is_whole_warp(warp, insn, mask)) return nullptr;
   const std::uint32_t* const rows = warp.wide + insn->target;
   const std::uint32_t* const a_rows = rows + 4;

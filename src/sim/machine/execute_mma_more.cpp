@@ -4,25 +4,31 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include <fmt/format.h>
 
 #include "cpverify/fault.hpp"
+#include "cpverify/mma_accumulation.hpp"
 #include "cpverify/observer.hpp"
 #include "numerics/float16.hpp"
 #include "numerics/float32.hpp"
 #include "numerics/float8.hpp"
+#include "numerics/mma_accumulation.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/launch.hpp"
+#include "sim/machine/mma_policy.hpp"
 #include "sim/machine/warp.hpp"
 
 /// mma.sync in tf32, 8-bit floats, 8-bit integers and with f16 accumulators, element by element.
-/// Floats accumulate as a chain of f32 fma over ascending k, from c; f16 results are rounded once,
-/// at the end. Integer sums are exact, then wrapped or, with .satfinite, clamped.
+/// Floats accumulate as the launch's policy says, without one as a chain of f32 fma over ascending
+/// k, from c; f16 results are rounded once, at the end. Integer sums are exact, then wrapped or,
+/// with .satfinite, clamped.
 ///
 /// Fragments, source: PTX ISA, "Matrix Fragments for mma". With e elements to a register, register
 /// r of lane 4g + t holds of A row g + 8 (r % 2), columns e t + 4 e (r / 2) and following; of B
@@ -52,6 +58,13 @@ struct FromF16 {
   static constexpr std::size_t kPerRegister = 2;
   static float get(std::uint32_t word, std::size_t i) {
     return numerics::f16_to_f32(static_cast<std::uint16_t>(word >> (16 * i)));
+  }
+};
+struct FromBf16 {
+  using Value = float;
+  static constexpr std::size_t kPerRegister = 2;
+  static float get(std::uint32_t word, std::size_t i) {
+    return numerics::bf16_to_f32(static_cast<std::uint16_t>(word >> (16 * i)));
   }
 };
 template <class Format>
@@ -159,6 +172,31 @@ bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
   return false;
 }
 
+template <class Sums, std::size_t depth, class Value>
+void add_products(MmaAccumulation policy, const Matrix<Value, kRows, depth>& a,
+                  const Matrix<Value, depth, kColumns>& b,
+                  Matrix<typename Sums::Value, kRows, kColumns>& sums) {
+  if constexpr (std::is_same_v<typename Sums::Value, float>) {
+    if (policy != MmaAccumulation::fma_chain) {
+      for (std::size_t column = 0; column < kColumns; ++column) {
+        std::array<float, depth> factors{};
+        for (std::size_t k = 0; k < depth; ++k) factors[k] = b[k][column];
+        for (std::size_t row = 0; row < kRows; ++row) {
+          sums[row][column] = numerics::accumulate(policy, a[row], factors, sums[row][column]);
+        }
+      }
+      return;
+    }
+  }
+  for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t k = 0; k < depth; ++k) {
+      for (std::size_t column = 0; column < kColumns; ++column) {
+        sums[row][column] = Sums::step(a[row][k], b[k][column], sums[row][column]);
+      }
+    }
+  }
+}
+
 /// `b_registers` of B and twice as many of A. Operands: D, A, B, C.
 template <class FromA, class FromB, class Sums, std::size_t b_registers>
 const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
@@ -180,13 +218,7 @@ const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
           sums[row][column] = Sums::get(warp.row<const std::uint32_t>(c_rows[r])[lane], i);
         });
   }
-  for (std::size_t row = 0; row < kRows; ++row) {
-    for (std::size_t k = 0; k < kDepth; ++k) {
-      for (std::size_t column = 0; column < kColumns; ++column) {
-        sums[row][column] = Sums::step(a[row][k], b[k][column], sums[row][column]);
-      }
-    }
-  }
+  add_products<Sums, kDepth>(warp.cta->launch->request->mma_accumulation, a, b, sums);
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     for_each_sum<Sums>(lane,
                        [&](std::size_t r, std::size_t i, std::size_t row, std::size_t column) {
@@ -216,6 +248,15 @@ Handler select_bytes(const Modifiers& modifiers) {
 }
 
 }  // namespace
+
+Handler mma_by_policy(bool is_bf16, bool is_k8) {
+  if (is_bf16) {
+    return is_k8 ? &multiply<FromBf16, FromBf16, Float32Sums, 1>
+                 : &multiply<FromBf16, FromBf16, Float32Sums, 2>;
+  }
+  return is_k8 ? &multiply<FromF16, FromF16, Float32Sums, 1>
+               : &multiply<FromF16, FromF16, Float32Sums, 2>;
+}
 
 template <>
 Handler select<Op::mma_f16_f16>(const Form& /*form*/) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpverify/fault.hpp"
+#include "cpverify/mma_accumulation.hpp"
 #include "cpverify/observer.hpp"
 #include "cpverify/schedule.hpp"
 #include "sim/machine/global_memory.hpp"
@@ -30,6 +31,7 @@ struct LaunchRequest {
   std::uint64_t instruction_budget = 1ULL << 36;  ///< Warp instructions.
   bool is_race_checked = false;                   ///< It costs time.
   ScheduleSpec schedule;
+  MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;  ///< Others are slower.
 };
 
 enum class LaunchStatus : std::uint8_t {

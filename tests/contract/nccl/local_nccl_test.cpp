@@ -68,7 +68,7 @@ TEST(LocalNcclOnSim, AGatherPastTheEndOfRecvIsAFaultOfThatRank) {
   ASSERT_THAT(faults, testing::SizeIs(1));
   EXPECT_EQ(faults[0].kind, FaultKind::out_of_bounds_write);
   EXPECT_EQ(faults[0].device, 1U);
-  EXPECT_EQ(faults[0].kernel, "cuMemcpyPeerAsync");
+  EXPECT_EQ(faults[0].kernel, "ncclAllGather");
   EXPECT_EQ(faults[0].allocation, recv_second);
   EXPECT_EQ(faults[0].address, recv_second + 60);
   for (const gpu::NcclComm comm : comms) {

@@ -1,8 +1,10 @@
 #include "gpu/cuda_driver.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -111,6 +113,77 @@ TEST_F(CudaDriverTest, KeepsTheErrorLogOfARefusedModuleOnly) {
   EXPECT_STREQ(driver_->jit_error_log(), "ptxas says no");
   EXPECT_EQ(driver_->cuModuleLoadData(&module, "good"), CuResult::success);
   EXPECT_STREQ(driver_->jit_error_log(), "");
+}
+
+TEST_F(CudaDriverTest, ForwardsStreamsHostMemoryAndGraphs) {
+  struct Case {
+    const char* expected;
+    std::function<CuResult()> call;
+  };
+  const std::vector<Case> cases{
+      {"cuDeviceCanAccessPeer 1 1", [&] { return driver_->cuDeviceCanAccessPeer(nullptr, 1, 1); }},
+      {"cuCtxEnablePeerAccess 7 2",
+       [&] { return driver_->cuCtxEnablePeerAccess(handle<CuContext>(7), 2); }},
+      {"cuCtxDisablePeerAccess 7",
+       [&] { return driver_->cuCtxDisablePeerAccess(handle<CuContext>(7)); }},
+      {"cuMemAllocAsync 64 8",
+       [&] { return driver_->cuMemAllocAsync(nullptr, 64, handle<CuStream>(8)); }},
+      {"cuMemFreeAsync 4096 8", [&] { return driver_->cuMemFreeAsync(4096, handle<CuStream>(8)); }},
+      {"cuMemHostAlloc 64 2", [&] { return driver_->cuMemHostAlloc(nullptr, 64, 2); }},
+      {"cuMemAllocHost 64", [&] { return driver_->cuMemAllocHost(nullptr, 64); }},
+      {"cuMemFreeHost 12", [&] { return driver_->cuMemFreeHost(handle<void*>(12)); }},
+      {"cuMemHostRegister 12 64 2",
+       [&] { return driver_->cuMemHostRegister(handle<void*>(12), 64, 2); }},
+      {"cuMemHostUnregister 12", [&] { return driver_->cuMemHostUnregister(handle<void*>(12)); }},
+      {"cuMemHostGetDevicePointer 12 2",
+       [&] { return driver_->cuMemHostGetDevicePointer(nullptr, handle<void*>(12), 2); }},
+      {"cuPointerGetAttribute 3 4096",
+       [&] { return driver_->cuPointerGetAttribute(nullptr, 3, 4096); }},
+      {"cuMemsetD16Async 4096 5 64 8",
+       [&] { return driver_->cuMemsetD16Async(4096, 5, 64, handle<CuStream>(8)); }},
+      {"cuStreamCreateWithPriority 2 3",
+       [&] { return driver_->cuStreamCreateWithPriority(nullptr, 2, 3); }},
+      {"cuCtxGetStreamPriorityRange",
+       [&] { return driver_->cuCtxGetStreamPriorityRange(nullptr, nullptr); }},
+      {"cuStreamGetPriority 8",
+       [&] { return driver_->cuStreamGetPriority(handle<CuStream>(8), nullptr); }},
+      {"cuStreamGetFlags 8",
+       [&] { return driver_->cuStreamGetFlags(handle<CuStream>(8), nullptr); }},
+      {"cuStreamGetCtx 8", [&] { return driver_->cuStreamGetCtx(handle<CuStream>(8), nullptr); }},
+      {"cuStreamQuery 8", [&] { return driver_->cuStreamQuery(handle<CuStream>(8)); }},
+      {"cuLaunchHostFunc 8 12",
+       [&] { return driver_->cuLaunchHostFunc(handle<CuStream>(8), nullptr, handle<void*>(12)); }},
+      {"cuEventQuery 9", [&] { return driver_->cuEventQuery(handle<CuEvent>(9)); }},
+      {"cuEventSynchronize 9", [&] { return driver_->cuEventSynchronize(handle<CuEvent>(9)); }},
+      {"cuEventElapsedTime 9 9",
+       [&] {
+         return driver_->cuEventElapsedTime(nullptr, handle<CuEvent>(9), handle<CuEvent>(9));
+       }},
+      {"cuStreamBeginCapture 8 2",
+       [&] { return driver_->cuStreamBeginCapture(handle<CuStream>(8), CuCaptureMode::relaxed); }},
+      {"cuStreamEndCapture 8",
+       [&] { return driver_->cuStreamEndCapture(handle<CuStream>(8), nullptr); }},
+      {"cuStreamIsCapturing 8",
+       [&] { return driver_->cuStreamIsCapturing(handle<CuStream>(8), nullptr); }},
+      {"cuGraphDestroy 10", [&] { return driver_->cuGraphDestroy(handle<CuGraph>(10)); }},
+      {"cuGraphGetNodes 10",
+       [&] { return driver_->cuGraphGetNodes(handle<CuGraph>(10), nullptr, nullptr); }},
+      {"cuGraphInstantiate 10 6",
+       [&] { return driver_->cuGraphInstantiate(nullptr, handle<CuGraph>(10), 6); }},
+      {"cuGraphLaunch 11 8",
+       [&] { return driver_->cuGraphLaunch(handle<CuGraphExec>(11), handle<CuStream>(8)); }},
+      {"cuGraphExecDestroy 11",
+       [&] { return driver_->cuGraphExecDestroy(handle<CuGraphExec>(11)); }},
+  };
+  for (const Case& each : cases) {
+    EXPECT_EQ(each.call(), CuResult::success) << each.expected;
+    EXPECT_STREQ(last_call_(), each.expected);
+  }
+}
+
+TEST_F(CudaDriverTest, SaysWhatItDoesNotForward) {
+  CuGraph graph = nullptr;
+  EXPECT_EQ(driver_->cuGraphCreate(&graph, 0), CuResult::not_supported);
 }
 
 }  // namespace

@@ -137,4 +137,97 @@ int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsig
   return note("cuLaunchKernel", number(function), gx, gy, gz, bx, by, bz, shared, number(stream),
               number(parameters), number(extra));
 }
+int cuDeviceCanAccessPeer(int*, int device, int peer) {
+  return note("cuDeviceCanAccessPeer", device, peer);
+}
+int cuCtxEnablePeerAccess(Handle peer, unsigned flags) {
+  return note("cuCtxEnablePeerAccess", number(peer), flags);
+}
+int cuCtxDisablePeerAccess(Handle peer) {
+  return note("cuCtxDisablePeerAccess", number(peer));
+}
+int cuMemAllocAsync(std::uint64_t*, std::size_t size_bytes, Handle stream) {
+  return note("cuMemAllocAsync", size_bytes, number(stream));
+}
+int cuMemFreeAsync(std::uint64_t pointer, Handle stream) {
+  return note("cuMemFreeAsync", pointer, number(stream));
+}
+int cuMemHostAlloc(void**, std::size_t size_bytes, unsigned flags) {
+  return note("cuMemHostAlloc", size_bytes, flags);
+}
+int cuMemAllocHost_v2(void**, std::size_t size_bytes) {
+  return note("cuMemAllocHost", size_bytes);
+}
+int cuMemFreeHost(void* pointer) {
+  return note("cuMemFreeHost", number(pointer));
+}
+int cuMemHostRegister_v2(void* pointer, std::size_t size_bytes, unsigned flags) {
+  return note("cuMemHostRegister", number(pointer), size_bytes, flags);
+}
+int cuMemHostUnregister(void* pointer) {
+  return note("cuMemHostUnregister", number(pointer));
+}
+int cuMemHostGetDevicePointer_v2(std::uint64_t*, void* pointer, unsigned flags) {
+  return note("cuMemHostGetDevicePointer", number(pointer), flags);
+}
+int cuPointerGetAttribute(void*, int attribute, std::uint64_t pointer) {
+  return note("cuPointerGetAttribute", attribute, pointer);
+}
+int cuMemsetD16Async(std::uint64_t target, unsigned short value, std::size_t count, Handle stream) {
+  return note("cuMemsetD16Async", target, value, count, number(stream));
+}
+int cuStreamCreateWithPriority(Handle*, unsigned flags, int priority) {
+  return note("cuStreamCreateWithPriority", flags, priority);
+}
+int cuCtxGetStreamPriorityRange(int*, int*) {
+  return note("cuCtxGetStreamPriorityRange");
+}
+int cuStreamGetPriority(Handle stream, int*) {
+  return note("cuStreamGetPriority", number(stream));
+}
+int cuStreamGetFlags(Handle stream, unsigned*) {
+  return note("cuStreamGetFlags", number(stream));
+}
+int cuStreamGetCtx(Handle stream, Handle*) {
+  return note("cuStreamGetCtx", number(stream));
+}
+int cuStreamQuery(Handle stream) {
+  return note("cuStreamQuery", number(stream));
+}
+int cuLaunchHostFunc(Handle stream, void (*)(void*), void* data) {
+  return note("cuLaunchHostFunc", number(stream), number(data));
+}
+int cuEventQuery(Handle event) {
+  return note("cuEventQuery", number(event));
+}
+int cuEventSynchronize(Handle event) {
+  return note("cuEventSynchronize", number(event));
+}
+int cuEventElapsedTime(float*, Handle start, Handle end) {
+  return note("cuEventElapsedTime", number(start), number(end));
+}
+int cuStreamBeginCapture_v2(Handle stream, int mode) {
+  return note("cuStreamBeginCapture", number(stream), mode);
+}
+int cuStreamEndCapture(Handle stream, Handle*) {
+  return note("cuStreamEndCapture", number(stream));
+}
+int cuStreamIsCapturing(Handle stream, int*) {
+  return note("cuStreamIsCapturing", number(stream));
+}
+int cuGraphDestroy(Handle graph) {
+  return note("cuGraphDestroy", number(graph));
+}
+int cuGraphGetNodes(Handle graph, Handle*, std::size_t*) {
+  return note("cuGraphGetNodes", number(graph));
+}
+int cuGraphInstantiateWithFlags(Handle*, Handle graph, std::uint64_t flags) {
+  return note("cuGraphInstantiate", number(graph), flags);
+}
+int cuGraphLaunch(Handle exec, Handle stream) {
+  return note("cuGraphLaunch", number(exec), number(stream));
+}
+int cuGraphExecDestroy(Handle exec) {
+  return note("cuGraphExecDestroy", number(exec));
+}
 }

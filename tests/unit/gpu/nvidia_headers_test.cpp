@@ -94,6 +94,11 @@ TEST(NvidiaHeaders, HaveOurResultsAndTypesOfNccl) {
   same(NcclResult::invalid_usage, ncclInvalidUsage);
   same(NcclResult::remote_error, ncclRemoteError);
   same(NcclResult::in_progress, ncclInProgress);
+  same(NcclRedOp::sum, ncclSum);
+  same(NcclRedOp::prod, ncclProd);
+  same(NcclRedOp::max, ncclMax);
+  same(NcclRedOp::min, ncclMin);
+  same(NcclRedOp::avg, ncclAvg);
   same(NcclDataType::int8, ncclInt8);
   same(NcclDataType::uint8, ncclUint8);
   same(NcclDataType::int32, ncclInt32);

@@ -1,5 +1,6 @@
 #include "mutants/defects.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -290,6 +291,22 @@ TEST_F(Defects, CollectiveCountDiffersByWholeRows) {
   EXPECT_EQ(collective(0, "all-gather attention rows").count, 12 * 128);
   EXPECT_EQ(collective(1, "all-gather attention rows").count, 10 * 128);
   EXPECT_EQ(collective(1, "all-gather k and v rows").count, 12 * 128);
+}
+
+TEST_F(Defects, MissingEventWaitMovesTheCollectiveAndNothingComesAfterIt) {
+  put_in("missing_event_wait");
+  const std::vector<Operation>& operations = plans_[0].ranks[0].operations;
+  const auto place = std::find_if(operations.begin(), operations.end(), [](const Operation& each) {
+    return std::holds_alternative<Collective>(each.body);
+  });
+  ASSERT_NE(place, operations.end());
+  EXPECT_EQ(place->stream, 1U);
+  EXPECT_THAT(place->after, ElementsAre(place - operations.begin() - 1));
+  for (const Operation& operation : operations) {
+    if (&operation == &*place) continue;
+    EXPECT_EQ(operation.stream, 0U);
+    EXPECT_TRUE(operation.after.empty());
+  }
 }
 
 TEST_F(Defects, KernelDefectsReplaceTheModuleOnly) {

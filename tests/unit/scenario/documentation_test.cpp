@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/mma_accumulation.hpp"
+#include "cpverify/reduction.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/schedule.hpp"
 #include "scenario/schema.hpp"
@@ -52,6 +54,8 @@ TEST(ScenarioPage, NamesEveryWord) {
   expect_all(scenario::kStrategies);
   expect_all(scenario::kAttentionKernels);
   expect_all(kSchedulePolicies);
+  expect_all(kMmaAccumulations);
+  expect_all(kReductionOrders);
   expect_all(scenario::kChecks);
   expect_all(scenario::kBufferDTypes);
   expect_all(scenario::kBufferFills);

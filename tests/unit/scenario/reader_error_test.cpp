@@ -358,6 +358,26 @@ TEST(ReaderErrors, CheckTheSchedule) {
   EXPECT_EQ(with_rest("checks: [racecheck]\nschedule: {policy: run_to_block}"), "no error");
 }
 
+TEST(ReaderErrors, CheckHowSumsAreTaken) {
+  EXPECT_THAT(
+      with_rest("mma_accumulation: pairwse"),
+      StartsWith("x.yaml:5:19: unknown mma_accumulation 'pairwse'; did you mean 'pairwise'?"));
+  EXPECT_THAT(with_rest("reduction: {seed: 3}"), HasSubstr("'order'"));
+  EXPECT_EQ(with_rest("reduction: {order: tree, seed: 3}"),
+            "x.yaml:5:32: 'seed' is for order adversarial; the others have no choice to make");
+  EXPECT_EQ(with_rest("reduction: {order: tree, chunk: 3}"),
+            "x.yaml:5:33: 'ring', 'channels' and 'chunk' are for order ring");
+  EXPECT_THAT(with_rest("reduction: {order: ring, ring: [0, 0]}"),
+              HasSubstr("a ring lists every rank from 0 on once"));
+  EXPECT_THAT(with_rest("reduction: {order: ring, ring: [1, 2]}"),
+              HasSubstr("a ring lists every rank from 0 on once"));
+  EXPECT_THAT(with_rest("reduction: {order: ring, channels: 0}"),
+              StartsWith("x.yaml:5:36: 'channels' is 0; expected 1 to 64"));
+  EXPECT_EQ(with_rest("reduction: {order: ring, ring: [1, 0], channels: 64, chunk: 1}"),
+            "no error");
+  EXPECT_EQ(with_rest("reduction: {order: adversarial, seed: 18446744073709551615}"), "no error");
+}
+
 TEST(ReaderErrors, CheckInjections) {
   EXPECT_EQ(with_rest("inject: {rank: 1}"), "x.yaml:5:9: missing key 'defect' in 'inject'");
   EXPECT_EQ(with_rest("inject: {defect: x, rank: one}"),

@@ -66,6 +66,8 @@ scheduler: {max_batched_tokens: 16}
 padding: {token_multiple: 4}
 data: {modes: [poison, random], seed: 3}
 schedule: {policy: pct, seed: 9, depth: 5}
+mma_accumulation: truncating
+reduction: {order: ring, ring: [1, 0], channels: 2, chunk: 512}
 checks: [output, metadata]
 inject: {defect: some_defect, rank: 1, delta: -1}
 expect:
@@ -104,6 +106,8 @@ expect:
   EXPECT_EQ(scenario.schedule.policy, SchedulePolicy::pct);
   EXPECT_EQ(scenario.schedule.seed, 9U);
   EXPECT_EQ(scenario.schedule.depth, 5U);
+  EXPECT_EQ(scenario.mma_accumulation, MmaAccumulation::truncating);
+  EXPECT_EQ(text(scenario.reduction), "ring(1 0; channels 2; chunk 512)");
   EXPECT_THAT(scenario.checks, ElementsAre(Check::metadata, Check::output));  // Sorted.
   ASSERT_TRUE(scenario.inject);
   EXPECT_EQ(scenario.inject->defect, "some_defect");
