@@ -95,6 +95,7 @@ enum class Check : std::uint8_t {
   memcheck,     ///< No out-of-bounds, misaligned or use-after-free access.
   initcheck,    ///< No use of bytes that nobody wrote.
   racecheck,    ///< No two accesses of a launch in no order, at least one of them a write.
+  nancheck,     ///< No kernel stores a NaN that arithmetic made, or plus infinity.
   kv_pool,      ///< Pool bytes, write set, null block.
   count,        ///< Mode count: exp(LSE) is the number of visible keys.
   poison,       ///< Mode poison: outputs bit-equal to mode random.
@@ -133,7 +134,7 @@ struct Scenario {
   PaddingSpec padding;
   DataSpec data;
   ScheduleSpec schedule;      ///< Of the simulated GPUs.
-  std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
+  std::vector<Check> checks;  ///< Sorted; all but racecheck and nancheck by default.
   std::optional<InjectSpec> inject;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
 };

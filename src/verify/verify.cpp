@@ -113,6 +113,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   sim_options.device_count = devices;
   sim_options.has_coverage = options_.coverage != nullptr;
   sim_options.is_race_checked = is_asked(Check::racecheck);
+  sim_options.is_nan_checked = is_asked(Check::nancheck);
   sim_options.schedule = scenario().schedule;
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)

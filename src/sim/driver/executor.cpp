@@ -37,6 +37,9 @@ CuResult sticky_error(FaultKind kind) noexcept {
       return CuResult::launch_timeout;
     case FaultKind::uninitialised_read:
     case FaultKind::race:
+    case FaultKind::nan_produced:
+    case FaultKind::infinity_produced:
+    case FaultKind::nan_read:
     case FaultKind::illegal_instruction:
       return CuResult::launch_failed;
   }
@@ -57,6 +60,7 @@ void Executor::execute(Context& context, Work& work) {
 
 void Executor::run(Context& /*context*/, UploadWork& work) {
   CPVERIFY_CHECK(is_harmless(memory_.write(work.target, work.bytes)));
+  special_values_.forget(work.target, work.bytes.size());
 }
 
 // Unwritten bytes come down as they are: whoever compares them sees that they are wrong.
@@ -67,15 +71,18 @@ void Executor::run(Context& /*context*/, DownloadWork& work) {
 
 void Executor::run(Context& /*context*/, CopyWork& work) {
   CPVERIFY_CHECK(is_harmless(memory_.copy(work.target, work.source, work.size_bytes)));
+  special_values_.copy(work.target, work.source, work.size_bytes);
 }
 
 void Executor::run(Context& /*context*/, FillWork& work) {
   CPVERIFY_CHECK(is_harmless(memory_.fill(work.target, work.pattern, work.size_bytes)));
+  special_values_.forget(work.target, work.size_bytes);
 }
 
 void Executor::run(Context& context, LaunchWork& work) {
   work.request.parameters = work.parameters;
   work.request.is_race_checked = is_race_checked_;
+  if (is_nan_checked_) work.request.special_values = &special_values_;
   const LaunchResult result = launch(memory_, *work.kernel, work.request, observers_);
   for (const Fault& fault : result.faults) faults_.add(fault);
   if (result.status == LaunchStatus::completed) return;

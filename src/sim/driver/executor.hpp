@@ -8,7 +8,9 @@
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "gpu/driver_api.hpp"
+#include "sim/check/special_values.hpp"
 #include "sim/driver/fault_log.hpp"
+#include "sim/driver/sim_driver.hpp"
 #include "sim/driver/streams.hpp"
 #include "sim/machine/global_memory.hpp"
 
@@ -19,11 +21,12 @@ class Executor {
  public:
   /// `observers` see every launch, and must outlive the executor.
   Executor(GlobalMemory& memory, FaultLog& faults, std::vector<Observer*> observers,
-           bool is_race_checked)
+           const SimOptions& options)
       : memory_{memory},
         faults_{faults},
         observers_{std::move(observers)},
-        is_race_checked_{is_race_checked} {}
+        is_race_checked_{options.is_race_checked},
+        is_nan_checked_{options.is_nan_checked} {}
 
   /// Work of a context with a sticky error is dropped. A fault of a kernel makes its error sticky.
   void execute(Context& context, Work& work);
@@ -50,6 +53,8 @@ class Executor {
   FaultLog& faults_;
   std::vector<Observer*> observers_;
   bool is_race_checked_;
+  bool is_nan_checked_;
+  SpecialValueMemory special_values_;
 };
 
 }  // namespace cpverify::sim

@@ -31,7 +31,7 @@ SimulatedDriver::SimulatedDriver(const SimOptions& options)
       executor_{
           memory_, faults_,
           options.has_coverage ? std::vector<Observer*>{&coverage_} : std::vector<Observer*>{},
-          options.is_race_checked},
+          options},
       streams_{[this](Context& context, Work& work) { executor_.execute(context, work); }} {
   CPVERIFY_CHECK(options.device_count >= 0);
   for (CuDevice device = 0; device < options.device_count; ++device) {
