@@ -73,18 +73,13 @@ __device__ __forceinline__ float finite_maximum(float running_maximum) {
   return running_maximum == kNegativeInfinity ? 0.0F : running_maximum;
 }
 
-/// What to multiply accumulated rows by: 1/sum, or 0 for a row that saw no key. A NaN stays one.
-__device__ __forceinline__ float inverse_sum(float sum) {
-  return sum == 0.0F ? 0.0F : 1.0F / sum;
-}
-
 /// The LSE of a row; -inf for a row that saw no key.
 template <class Policy>
 __device__ __forceinline__ float finish_lse(float maximum_log2, float sum) {
   return sum == 0.0F ? kNegativeInfinity : Policy::log_sum_exp(maximum_log2, sum);
 }
 
-/// An accumulator times inverse_sum. Adding +0 turns -0 into +0: masked tiles add zeros of either
+/// An accumulator times CorrectAttention::inverse_sum. Adding +0 turns -0 into +0: masked tiles add zeros of either
 /// sign, and whether they are visited depends on the other rows of the CTA.
 __device__ __forceinline__ float finish_output(float accumulator, float inverse) {
   return fused_multiply_add(accumulator, inverse, 0.0F);

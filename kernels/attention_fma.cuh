@@ -93,7 +93,7 @@ __device__ __forceinline__ void update_softmax(FmaRow<kDims>& row, float& weight
 template <class T, int kHeadDim, class Policy, int kDims>
 __device__ __forceinline__ void store_row(const AttentionArguments<T>& arguments, Index row_index,
                                           const FmaRow<kDims>& row) {
-  const float inverse = inverse_sum(row.sum);
+  const float inverse = Policy::inverse_sum(row.sum);
   float values[kDims];
 #pragma unroll
   for (int dim = 0; dim < kDims; ++dim) values[dim] = finish_output(row.output[dim], inverse);

@@ -223,7 +223,7 @@ __device__ __forceinline__ void store_rows(const MmaTask<T>& task, const MmaRows
     float sum = rows.sum[half];
 #pragma unroll
     for (int mask = 1; mask < kLanesPerRow; mask *= 2) sum += shuffle_xor(sum, mask);
-    const float inverse = inverse_sum(sum);
+    const float inverse = Policy::inverse_sum(sum);
     const int query = task.first_warp_query + lane_index() / kLanesPerRow + half * 8;
     if (query >= task.sequence.query_len) continue;
     const Index row_index = head_row(task.arguments, task.sequence, query, task.head);

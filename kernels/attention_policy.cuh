@@ -19,6 +19,11 @@ struct CorrectAttention {
     return maximum(kv_len - query_len + query + 1, 0);
   }
 
+  /// What to multiply accumulated rows by: 1/sum, or 0 for a row that saw no key. A NaN stays one.
+  static __device__ __forceinline__ float inverse_sum(float sum) {
+    return sum == 0.0F ? 0.0F : 1.0F / sum;
+  }
+
   /// Natural log of sum * 2^maximum_log2.
   static __device__ __forceinline__ float log_sum_exp(float maximum_log2, float sum) {
     return (maximum_log2 + log2_approximate(sum)) * kLn2;

@@ -13,6 +13,9 @@ enum class FaultKind : std::uint8_t {
   misaligned,
   uninitialised_read,
   race,                 ///< Two accesses in no order, at least one a write; detail names the first.
+  nan_produced,         ///< Stored, and made by an instruction of operands that are none.
+  infinity_produced,    ///< Stored, positive, and made of finite operands.
+  nan_read,             ///< Stored, and computed from a NaN that no kernel has made.
   deadlock,             ///< Warps wait for a barrier that will not complete, or the budget ran out.
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
 };

@@ -103,6 +103,7 @@ enum class Check : std::uint8_t {
   memcheck,     ///< No out-of-bounds, misaligned or use-after-free access.
   initcheck,    ///< No use of bytes that nobody wrote.
   racecheck,    ///< No two accesses of a launch in no order, at least one of them a write.
+  nancheck,     ///< No kernel stores a NaN that arithmetic made, or plus infinity.
   kv_pool,      ///< Pool bytes, write set, null block.
   count,        ///< Mode count: exp(LSE) is the number of visible keys.
   poison,       ///< Mode poison: outputs bit-equal to mode random.
@@ -143,7 +144,7 @@ struct Scenario {
   ScheduleSpec schedule;                                          ///< Of the simulated GPUs.
   MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;  ///< Of the simulated GPUs.
   ReductionSpec reduction;                                        ///< Of their collectives.
-  std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
+  std::vector<Check> checks;  ///< Sorted; all but racecheck and nancheck by default.
   std::optional<InjectSpec> inject;
   /// Takes the place of the attention problem: model to padding, and inject, are not read.
   std::optional<LaunchSpec> launch;

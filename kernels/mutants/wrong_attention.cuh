@@ -21,6 +21,11 @@ struct LseBase2 : CorrectAttention {
   }
 };
 
+/// Divides by the sum of a row that saw no key.
+struct UnguardedEmptyRow : CorrectAttention {
+  static __device__ __forceinline__ float inverse_sum(float sum) { return 1.0F / sum; }
+};
+
 /// Takes whole pages, and with them the unwritten slots at the end of the last one, for keys.
 struct PageRounded : CorrectAttention {
   static __device__ __forceinline__ int readable_keys(int kv_len, int block_size) {

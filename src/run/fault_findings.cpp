@@ -87,6 +87,10 @@ Check check_of(FaultKind kind) noexcept {
       return Check::initcheck;
     case FaultKind::race:
       return Check::racecheck;
+    case FaultKind::nan_produced:
+    case FaultKind::infinity_produced:
+    case FaultKind::nan_read:
+      return Check::nancheck;
     default:
       return Check::memcheck;
   }
@@ -108,6 +112,12 @@ std::string_view name(FaultKind kind) noexcept {
       return "uninitialised_read";
     case FaultKind::race:
       return "race";
+    case FaultKind::nan_produced:
+      return "nan_produced";
+    case FaultKind::infinity_produced:
+      return "infinity_produced";
+    case FaultKind::nan_read:
+      return "nan_read";
     case FaultKind::deadlock:
       return "deadlock";
     case FaultKind::illegal_instruction:

@@ -79,9 +79,13 @@ ExpectedFinding read_finding(const Value& value, const Scenario& scenario) {
 }
 
 std::vector<Check> default_checks(const Scenario& scenario) {
-  if (scenario.launch) return {kLaunchChecks.begin(), kLaunchChecks.end()};
+  if (scenario.launch) {
+    std::vector<Check> checks{kLaunchChecks.begin(), kLaunchChecks.end()};
+    std::erase(checks, Check::nancheck);
+    return checks;
+  }
   std::vector<Check> checks{kChecks.begin(), kChecks.end()};
-  std::erase(checks, kSlowCheck);
+  for (const Check check : kSlowChecks) std::erase(checks, check);
   return checks;
 }
 

@@ -59,16 +59,17 @@ inline constexpr std::array kBufferFills{BufferFill::unwritten, BufferFill::zero
 inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
                                               AttentionKernel::mma};
 inline constexpr std::array kChecks{Check::metadata,  Check::collectives, Check::memcheck,
-                                    Check::initcheck, Check::racecheck,   Check::kv_pool,
-                                    Check::count,     Check::poison,      Check::lse,
-                                    Check::output,    Check::bitwise,     Check::determinism};
+                                    Check::initcheck, Check::racecheck,   Check::nancheck,
+                                    Check::kv_pool,   Check::count,       Check::poison,
+                                    Check::lse,       Check::output,      Check::bitwise,
+                                    Check::determinism};
 
 /// Those that judge kernels without an attention problem.
 inline constexpr std::array kLaunchChecks{Check::memcheck, Check::initcheck, Check::racecheck,
-                                          Check::output, Check::determinism};
+                                          Check::nancheck, Check::output,    Check::determinism};
 
-/// Only where a scenario asks for it: kernels take half as long again.
-inline constexpr Check kSlowCheck = Check::racecheck;
+/// Only where a scenario asks for them: kernels take half as long again, or many times as long.
+inline constexpr std::array kSlowChecks{Check::racecheck, Check::nancheck};
 
 /// Every token is simulated on all ranks and compared with a reference whose work grows with the
 /// square of the length, so longer scenarios would never end; lengths of 32 bits are not reached.

@@ -139,6 +139,8 @@ std::string_view name(Check check) noexcept {
       return "initcheck";
     case Check::racecheck:
       return "racecheck";
+    case Check::nancheck:
+      return "nancheck";
     case Check::kv_pool:
       return "kv_pool";
     case Check::count:

@@ -17,6 +17,7 @@ std::unique_ptr<gpu::Lane> open_lane(const Scenario& scenario, const VerifyOptio
   sim_options.device_count = devices;
   sim_options.has_coverage = options.coverage != nullptr;
   sim_options.is_race_checked = scenario.asks_for(Check::racecheck);
+  sim_options.is_nan_checked = scenario.asks_for(Check::nancheck);
   sim_options.schedule = scenario.schedule;
   sim_options.mma_accumulation = scenario.mma_accumulation;
   if (scenario.launch) sim_options.instruction_budget = scenario.launch->instruction_budget;

@@ -10,6 +10,7 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "sim/check/register_place.hpp"
 #include "sim/check/source_text.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
@@ -31,39 +32,9 @@ constexpr std::size_t kPlacesMax = 1U << 20;
 std::uint32_t undefined_lanes(const RegisterShadow& shadow, const FlowOperand& operand) {
   std::uint32_t lanes = 0;
   for (std::uint32_t part = 0; part < part_count(operand); ++part) {
-    lanes |= shadow.mask(operand.row, part);
+    lanes |= shadow.mask(operand.slot, part);
   }
   return lanes;
-}
-
-/// Which part of which register of a memory instruction holds a byte of a lane.
-struct RegisterPlace {
-  std::size_t operand = 0;
-  std::uint32_t part = 0;
-  std::size_t lane = 0;
-};
-
-/// Lane 8m + r of ldmatrix and stmatrix addresses row r of matrix m, 16 bytes. Register m of lane l
-/// holds elements 2(l%4) and 2(l%4)+1 of row l/4, or with .trans of column l/4.
-RegisterPlace matrix_place(bool is_transposed, std::size_t lane, std::uint32_t byte) {
-  const std::size_t row = lane % 8;
-  const std::size_t column = byte / 2;
-  const std::size_t major = is_transposed ? column : row;
-  const std::size_t minor = is_transposed ? row : column;
-  return {lane / 8, static_cast<std::uint32_t>(minor % 2 * 2 + byte % 2), major * 4 + minor / 2};
-}
-
-/// `first` is the first register's operand number; `width` its bytes.
-RegisterPlace register_place(const FlowStep& step, std::size_t lane, std::uint32_t byte,
-                             std::uint32_t width) {
-  const std::string_view name = info(step.insn->op).name;
-  if (name.starts_with("ldmatrix") || name.starts_with("stmatrix")) {
-    const Warp& warp = *step.warp;
-    const Form& form =
-        warp.cta->launch->code->forms[static_cast<std::size_t>(step.insn - warp.code)];
-    return matrix_place(form.modifiers.is_trans, lane, byte);
-  }
-  return {byte / width, byte % width, lane};
 }
 
 bool is_written(const TracedAccess& traced, std::size_t lane, std::uint32_t byte) {
@@ -86,11 +57,11 @@ void UndefinedFlow::forget_places(const CheckedBytes& bytes) {
 }
 
 void UndefinedFlow::make_room(Warp& warp) const {
-  warp.undefined.reset(launch_->code->registers.size_bytes());
+  warp.undefined.reset(static_cast<std::uint32_t>(launch_->flow->row_of_slot.size()));
   for (const FlowOperand& operand : launch_->flow->undefined_at_entry) {
     if (!is_watched(operand)) continue;
     for (std::uint32_t part = 0; part < part_count(operand); ++part) {
-      warp.undefined.watch(operand.row, part);
+      warp.undefined.watch(operand.slot, part);
     }
   }
 }
@@ -104,12 +75,10 @@ void UndefinedFlow::begin_cta(Cta& cta) {
     if (registers.empty()) continue;
     if (!warp.undefined.has_room()) make_room(warp);
     for (const FlowOperand& operand : registers) {
-      const std::uint32_t origin =
-          add_origin({kNoIndex, operand.row, MemorySpace::registers, operand.width, 0, 0});
       for (std::uint32_t part = 0; part < part_count(operand); ++part) {
-        warp.undefined.set_mask(operand.row, part, warp.active);
+        warp.undefined.set_mask(operand.slot, part, warp.active);
         for (std::size_t lane = 0; lane < kLanes; ++lane) {
-          warp.undefined.set_origin(operand.row, part, lane, origin);
+          warp.undefined.set_origin(operand.slot, part, lane, 0);
         }
       }
     }
@@ -117,11 +86,10 @@ void UndefinedFlow::begin_cta(Cta& cta) {
 }
 
 std::uint32_t UndefinedFlow::add_origin(const Origin& origin) {
-  std::pair<std::uint32_t, std::uint64_t> key{
-      origin.instruction, origin.instruction == kNoIndex ? origin.row : origin.address};
+  std::pair<std::uint32_t, std::uint64_t> key{origin.instruction, origin.address};
   if (origins_.size() >= kOriginsMax) key.second = 0;
   const auto [found, is_new] =
-      origin_numbers_.try_emplace(key, static_cast<std::uint32_t>(origins_.size()));
+      origin_numbers_.try_emplace(key, static_cast<std::uint32_t>(origins_.size() + 1));
   if (is_new) origins_.push_back(origin);
   return found->second;
 }
@@ -166,9 +134,9 @@ void UndefinedFlow::check_operand(const FlowStep& step, const FlowOperand& opera
   const auto first = static_cast<std::size_t>(std::countr_zero(lanes));
   std::uint32_t origin = 0;
   for (std::uint32_t part = part_count(operand); part-- > 0;) {
-    const std::uint32_t mask = shadow.mask(operand.row, part);
-    if (((mask >> first) & 1U) != 0) origin = shadow.origin(operand.row, part, first);
-    shadow.set_mask(operand.row, part, mask & ~lanes);
+    const std::uint32_t mask = shadow.mask(operand.slot, part);
+    if (((mask >> first) & 1U) != 0) origin = shadow.origin(operand.slot, part, first);
+    shadow.set_mask(operand.slot, part, mask & ~lanes);
   }
   report(step, lanes, origin, use_of(step, operand));
 }
@@ -225,10 +193,10 @@ void UndefinedFlow::store(const FlowStep& step, const TracedAccess& traced) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     for (std::uint32_t byte = 0; byte < traced.size_bytes; ++byte) {
       const RegisterPlace place = register_place(step, lane, byte, values[0]->width);
-      const std::uint32_t row = values[place.operand]->row;
+      const std::uint32_t slot = values[place.operand]->slot;
       const std::uint64_t offset = traced.access.offsets[lane] + byte;
-      if (((shadow.mask(row, place.part) >> place.lane) & 1U) == 0) continue;
-      const std::uint32_t origin = shadow.origin(row, place.part, place.lane);
+      if (((shadow.mask(slot, place.part) >> place.lane) & 1U) == 0) continue;
+      const std::uint32_t origin = shadow.origin(slot, place.part, place.lane);
       if (traced.space == MemorySpace::global) {
         if (reported == 0) reported_origin = origin;
         reported |= 1U << lane;
@@ -246,33 +214,34 @@ void UndefinedFlow::write_targets(const FlowStep& step) {
   RegisterShadow& shadow = step.warp->undefined;
   std::uint32_t doubtful = 0;
   const FlowOperand& last = step.flow->operands.empty() ? FlowOperand{} : step.flow->operands.back();
-  if (step.flow->is_guarded) doubtful = shadow.mask(last.row, 0) & step.warp->active;
+  if (step.flow->is_guarded) doubtful = shadow.mask(last.slot, 0) & step.warp->active;
   for (std::size_t i = 0; i < result_.target_count(); ++i) {
     const FlowOperand& target = result_.target(i);
     for (std::uint32_t part = 0; part < part_count(target); ++part) {
       const std::uint32_t fresh = result_.mask(i, part) & step.lanes;
-      const std::uint32_t mask = shadow.mask(target.row, part);
+      const std::uint32_t mask = shadow.mask(target.slot, part);
       for (std::uint32_t left = fresh; left != 0; left &= left - 1) {
         const auto lane = static_cast<std::size_t>(std::countr_zero(left));
-        shadow.set_origin(target.row, part, lane, result_.origin(i, part, lane));
+        shadow.set_origin(target.slot, part, lane, result_.origin(i, part, lane));
       }
       for (std::uint32_t left = doubtful & ~fresh; left != 0; left &= left - 1) {
         const auto lane = static_cast<std::size_t>(std::countr_zero(left));
-        shadow.set_origin(target.row, part, lane, shadow.origin(last.row, 0, lane));
+        shadow.set_origin(target.slot, part, lane, shadow.origin(last.slot, 0, lane));
       }
-      shadow.set_mask(target.row, part, (mask & ~step.lanes) | fresh | doubtful);
+      shadow.set_mask(target.slot, part, (mask & ~step.lanes) | fresh | doubtful);
     }
   }
 }
 
 void UndefinedFlow::report(const FlowStep& step, std::uint32_t lanes, std::uint32_t origin,
                            std::string_view use) {
-  const Origin& from = origins_[origin];
+  const bool is_register = (origin & RegisterShadow::kOwnOrigin) != 0;
+  const Origin from = is_register ? Origin{} : origins_[origin - 1];
+  const std::uint32_t slot = origin & ~RegisterShadow::kOwnOrigin;
   const std::string source =
-      from.instruction == kNoIndex
-          ? fmt::format("register {} has never been written",
-                        launch_->code->registers.name(from.row))
-          : fmt::format("loaded{}", source_text(*launch_->code, from.instruction));
+      is_register ? fmt::format("register {} has never been written",
+                                launch_->code->registers.name(launch_->flow->row_of_slot[slot]))
+                  : fmt::format("loaded{}", source_text(*launch_->code, from.instruction));
   const std::string detail = fmt::format("used as {}; {}", use, source);
   ViolationEvent event;
   event.kind = FaultKind::uninitialised_read;

@@ -38,10 +38,10 @@ class UndefinedFlow final : public FlowChecker {
   void after(const FlowStep& step) override;
 
  private:
-  /// Where undefined bytes come from.
+  /// Which load undefined bytes come from. Its number in origins_, counted from 1, is what registers
+  /// and places refer to; other numbers are those of RegisterShadow.
   struct Origin {
-    std::uint32_t instruction = 0;  ///< The load; kNoIndex for a register.
-    std::uint32_t row = 0;          ///< That register.
+    std::uint32_t instruction = 0;
     MemorySpace space = MemorySpace::registers;
     std::uint32_t size_bytes = 0;
     std::uint64_t address = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/check/register_place.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"
@@ -43,7 +44,7 @@ struct Rule {
   [[nodiscard]] std::uint32_t undefined(const FlowOperand& source) const {
     std::uint32_t lanes = 0;
     for (std::uint32_t part = 0; part < part_count(source); ++part) {
-      lanes |= shadow->mask(source.row, part);
+      lanes |= shadow->mask(source.slot, part);
     }
     return lanes;
   }
@@ -80,7 +81,7 @@ std::uint32_t lanes_with(const Rule& rule, const FlowOperand& source, std::uint3
       lanes |= static_cast<std::uint32_t>(byte == value) << lane;
     }
   }
-  return lanes & ~rule.shadow->mask(source.row, part);
+  return lanes & ~rule.shadow->mask(source.slot, part);
 }
 
 /// and with 0, or with ones: the other side does not matter.
@@ -89,7 +90,7 @@ void deciding(const Rule& rule, std::uint8_t decides) {
     const FlowOperand& source = *rule.sources[i];
     const FlowOperand& other = *rule.sources[1 - i];
     for (std::uint32_t part = 0; part < part_count(source); ++part) {
-      if (rule.shadow->mask(source.row, part) == 0) continue;
+      if (rule.shadow->mask(source.slot, part) == 0) continue;
       rule.result->take(0, part, source, part, ~lanes_with(rule, other, part, decides));
     }
   }
@@ -169,7 +170,7 @@ void permute(const Rule& rule) {
 std::uint64_t undefined_bits(const Rule& rule, const FlowOperand& source, std::size_t lane) {
   std::uint64_t bits = 0;
   for (std::uint32_t part = 0; part < source.width; ++part) {
-    const std::uint64_t is_undefined = (rule.shadow->mask(source.row, part) >> lane) & 1U;
+    const std::uint64_t is_undefined = (rule.shadow->mask(source.slot, part) >> lane) & 1U;
     bits |= (is_undefined * 0xffU) << (kByteBits * part);
   }
   return bits;
@@ -179,8 +180,8 @@ std::uint64_t undefined_bits(const Rule& rule, const FlowOperand& source, std::s
 void mark_bits(const Rule& rule, const FlowOperand& source, std::size_t lane, std::uint64_t bits) {
   std::uint32_t origin = 0;
   for (std::uint32_t part = 0; part < source.width; ++part) {
-    if (((rule.shadow->mask(source.row, part) >> lane) & 1U) == 0) continue;
-    origin = rule.shadow->origin(source.row, part, lane);
+    if (((rule.shadow->mask(source.slot, part) >> lane) & 1U) == 0) continue;
+    origin = rule.shadow->origin(source.slot, part, lane);
     break;
   }
   for (std::uint32_t part = 0; part < rule.result->target(0).width; ++part) {
@@ -310,47 +311,14 @@ void apply_compute(const Rule& rule) {
   return is_all_pairs ? halves(rule) : rule.compute();
 }
 
-/// Each lane's source is what shfl.sync reads. Source: PTX ISA, shfl.sync, pseudocode.
-std::size_t shuffle_source(Shuffle mode, std::uint32_t lane, std::uint32_t b, std::uint32_t c) {
-  const std::uint32_t segment = (c >> 8) & 31U;
-  const auto limit = static_cast<std::int32_t>((lane & segment) | (c & 31U & ~segment));
-  const std::uint32_t distance = b & 31U;
-  const auto here = static_cast<std::int32_t>(lane);
-  const auto by = static_cast<std::int32_t>(distance);
-  std::int32_t from = 0;
-  bool is_valid = false;
-  switch (mode) {
-    case Shuffle::up:
-      from = here - by;
-      is_valid = from >= limit;
-      break;
-    case Shuffle::down:
-      from = here + by;
-      is_valid = from <= limit;
-      break;
-    case Shuffle::bfly:
-      from = here ^ by;
-      is_valid = from <= limit;
-      break;
-    case Shuffle::idx:
-      from = static_cast<std::int32_t>((lane & segment) | (distance & ~segment & 31U));
-      is_valid = from <= limit;
-      break;
-  }
-  return static_cast<std::size_t>(is_valid ? from : here) & 31U;
-}
-
 void apply_shuffle(const Rule& rule) {
   const FlowOperand& source = *rule.sources[0];
-  const Shuffle mode = rule.modifiers().shuffle;
   for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    const auto b = static_cast<std::uint32_t>(value_of(*rule.step->warp, *rule.sources[1], lane));
-    const auto c = static_cast<std::uint32_t>(value_of(*rule.step->warp, *rule.sources[2], lane));
-    const std::size_t from = shuffle_source(mode, lane, b, c);
+    const std::size_t from = shuffle_source(*rule.step, lane);
     if (((rule.step->lanes >> from) & 1U) == 0) continue;
     for (std::uint32_t part = 0; part < source.width; ++part) {
-      if (((rule.shadow->mask(source.row, part) >> from) & 1U) == 0) continue;
-      rule.result->mark(0, part, lane, rule.shadow->origin(source.row, part, from));
+      if (((rule.shadow->mask(source.slot, part) >> from) & 1U) == 0) continue;
+      rule.result->mark(0, part, lane, rule.shadow->origin(source.slot, part, from));
     }
   }
 }
@@ -364,8 +332,8 @@ void apply_transpose(const Rule& rule) {
       const std::uint32_t column = lane % 4 * 2 + part / 2;
       const std::size_t from = std::size_t{column} * 4 + row / 2;
       const std::uint32_t from_part = row % 2 * 2 + part % 2;
-      if (((rule.shadow->mask(source.row, from_part) >> from) & 1U) == 0) continue;
-      rule.result->mark(0, part, lane, rule.shadow->origin(source.row, from_part, from));
+      if (((rule.shadow->mask(source.slot, from_part) >> from) & 1U) == 0) continue;
+      rule.result->mark(0, part, lane, rule.shadow->origin(source.slot, from_part, from));
     }
   }
 }
@@ -374,10 +342,10 @@ void apply_transpose(const Rule& rule) {
 void apply_vote(const Rule& rule) {
   const FlowOperand& source = *rule.sources[0];
   for (std::uint32_t part = 0; part < part_count(source); ++part) {
-    const std::uint32_t lanes = rule.shadow->mask(source.row, part) & rule.step->lanes;
+    const std::uint32_t lanes = rule.shadow->mask(source.slot, part) & rule.step->lanes;
     if (lanes == 0) continue;
     const std::uint32_t origin =
-        rule.shadow->origin(source.row, part, static_cast<std::size_t>(std::countr_zero(lanes)));
+        rule.shadow->origin(source.slot, part, static_cast<std::size_t>(std::countr_zero(lanes)));
     for (std::size_t target = 0; target < rule.result->target_count(); ++target) {
       for (std::uint32_t to = 0; to < part_count(rule.result->target(target)); ++to) {
         for (std::size_t lane = 0; lane < kLanes; ++lane) {
@@ -410,15 +378,15 @@ void UndefinedResult::mark(std::size_t target, std::uint32_t part, std::size_t l
 
 void UndefinedResult::take(std::size_t target, std::uint32_t part, const FlowOperand& source,
                            std::uint32_t from, std::uint32_t lanes) {
-  for (std::uint32_t left = shadow_->mask(source.row, from) & lanes; left != 0; left &= left - 1) {
+  for (std::uint32_t left = shadow_->mask(source.slot, from) & lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
-    mark(target, part, lane, shadow_->origin(source.row, from, lane));
+    mark(target, part, lane, shadow_->origin(source.slot, from, lane));
   }
 }
 
 void UndefinedResult::take_all(const FlowOperand& source, std::uint32_t lanes) {
   for (std::uint32_t from = 0; from < part_count(source); ++from) {
-    if ((shadow_->mask(source.row, from) & lanes) == 0) continue;
+    if ((shadow_->mask(source.slot, from) & lanes) == 0) continue;
     for (std::size_t target = 0; target < targets_.size(); ++target) {
       for (std::uint32_t part = 0; part < part_count(*targets_[target]); ++part) {
         take(target, part, source, from, lanes);

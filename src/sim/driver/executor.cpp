@@ -41,6 +41,9 @@ CuResult sticky_error(FaultKind kind) noexcept {
       return CuResult::launch_timeout;
     case FaultKind::uninitialised_read:
     case FaultKind::race:
+    case FaultKind::nan_produced:
+    case FaultKind::infinity_produced:
+    case FaultKind::nan_read:
     case FaultKind::illegal_instruction:
       return CuResult::launch_failed;
   }
@@ -102,6 +105,7 @@ void Executor::run(const Piece& piece, UploadWork& work) {
                              : std::span<const std::byte>{work.source, work.size_bytes};
   finish(piece, memory_.write(work.target, bytes),
          {{work.target, work.target + bytes.size(), kWrites}});
+  special_values_.forget(work.target, bytes.size());
 }
 
 // Unwritten bytes come down as they are: whoever compares them sees that they are wrong.
@@ -115,11 +119,13 @@ void Executor::run(const Piece& piece, DownloadWork& work) {
 
 void Executor::run(const Piece& piece, CopyWork& work) {
   finish(piece, memory_.copy(work.target, work.source, work.size_bytes), copy_footprint(work));
+  special_values_.copy(work.target, work.source, work.size_bytes);
 }
 
 void Executor::run(const Piece& piece, FillWork& work) {
   finish(piece, memory_.fill(work.target, work.pattern, work.size_bytes),
          {{work.target, work.target + work.size_bytes, kWrites}});
+  special_values_.forget(work.target, work.size_bytes);
 }
 
 void Executor::run(const Piece& piece, LaunchWork& work) {
@@ -129,6 +135,7 @@ void Executor::run(const Piece& piece, LaunchWork& work) {
   FootprintObserver footprint;
   std::vector<Observer*> observers = observers_;
   if (is_race_checked_) observers.push_back(&footprint);
+  if (is_nan_checked_) work.request.special_values = &special_values_;
   const LaunchResult result = launch(memory_, *work.kernel, work.request, observers);
   for (const Fault& fault : result.faults) faults_.add(fault);
   time_ns_ += result.warp_instructions;

@@ -10,9 +10,11 @@
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "gpu/driver_types.hpp"
+#include "sim/check/special_values.hpp"
 #include "sim/driver/fault_log.hpp"
 #include "sim/driver/host_memory.hpp"
 #include "sim/driver/operation.hpp"
+#include "sim/driver/sim_driver.hpp"
 #include "sim/driver/stream_races.hpp"
 #include "sim/driver/streams.hpp"
 #include "sim/driver/work.hpp"
@@ -30,13 +32,14 @@ class Executor {
     FaultLog& faults;
   };
   /// `observers` see every launch, and must outlive the executor.
-  Executor(const Parts& parts, std::vector<Observer*> observers, bool is_race_checked)
+  Executor(const Parts& parts, std::vector<Observer*> observers, const SimOptions& options)
       : memory_{parts.memory},
         host_{parts.host},
         faults_{parts.faults},
         races_{parts.faults, parts.memory},
         observers_{std::move(observers)},
-        is_race_checked_{is_race_checked} {}
+        is_race_checked_{options.is_race_checked},
+        is_nan_checked_{options.is_nan_checked} {}
 
   /// Work of a context with a sticky error is dropped. A fault of a kernel, or of a copy whose
   /// memory is gone, makes its error sticky.
@@ -84,6 +87,8 @@ class Executor {
   StreamRaces races_;
   std::vector<Observer*> observers_;
   bool is_race_checked_;
+  bool is_nan_checked_;
+  SpecialValueMemory special_values_;
   bool is_in_host_function_ = false;
   std::uint64_t time_ns_ = 0;  ///< Simulated: one piece of work after the other.
 };

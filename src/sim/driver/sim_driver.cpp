@@ -35,7 +35,7 @@ SimulatedDriver::SimulatedDriver(const SimOptions& options)
       executor_{
           Executor::Parts{memory_, host_, faults_},
           options.has_coverage ? std::vector<Observer*>{&coverage_} : std::vector<Observer*>{},
-          options.is_race_checked},
+          options},
       streams_{[this](Context& context, WorkItem& item) { executor_.execute(context, item); },
                options.schedule} {
   CPVERIFY_CHECK(options.device_count >= 0);

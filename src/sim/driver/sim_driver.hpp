@@ -23,6 +23,7 @@ struct SimOptions {
   std::size_t memory_bytes = 1ULL << 32;  ///< Of each device; beyond it cuMemAlloc fails.
   bool has_coverage = false;              ///< Count instructions: costs time.
   bool is_race_checked = false;           ///< Racecheck looks at every access of every launch.
+  bool is_nan_checked = false;            ///< Nancheck looks at every instruction of every launch.
   ScheduleSpec schedule;                  ///< Of each launch, and of the streams.
   MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;
 };

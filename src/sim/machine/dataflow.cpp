@@ -1,7 +1,9 @@
 #include "sim/machine/dataflow.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -90,6 +92,25 @@ void add_operand(const OperandSpec& spec, const Form& form, FlowKind kind, std::
   flow.operands.push_back(operand);
 }
 
+/// Numbers the bytes of all registers. An instruction may use the low part of a register as an
+/// address; its widest use says how long it is.
+void assign_slots(KernelFlow& flow) {
+  std::map<std::uint32_t, FlowOperand> registers;
+  for (const Dataflow& insn : flow.insns) {
+    for (const FlowOperand& operand : insn.operands) {
+      FlowOperand& known = registers.try_emplace(operand.row, operand).first->second;
+      known.width = std::max(known.width, operand.width);
+    }
+  }
+  for (auto& [row, known] : registers) {
+    known.slot = static_cast<std::uint32_t>(flow.row_of_slot.size());
+    flow.row_of_slot.insert(flow.row_of_slot.end(), part_count(known), row);
+  }
+  for (Dataflow& insn : flow.insns) {
+    for (FlowOperand& operand : insn.operands) operand.slot = registers[operand.row].slot;
+  }
+}
+
 }  // namespace
 
 FlowKind flow_kind(Op op) noexcept {
@@ -140,7 +161,7 @@ Dataflow dataflow(const Code& code, std::size_t index) {
     is_first_address = false;
   }
   flow.is_guarded = insn.guard != 0 || insn.guard_flip != 0;
-  if (flow.is_guarded) flow.operands.push_back({insn.guard, 0, Role::guard, Type::pred});
+  if (flow.is_guarded) flow.operands.push_back({insn.guard, 0, 0, Role::guard, Type::pred});
   return flow;
 }
 
@@ -148,6 +169,7 @@ KernelFlow make_kernel_flow(const Code& code) {
   KernelFlow flow;
   flow.insns.reserve(code.insns.size());
   for (std::size_t i = 0; i < code.insns.size(); ++i) flow.insns.push_back(dataflow(code, i));
+  assign_slots(flow);
   flow.undefined_at_entry = find_first_uses(code, flow.insns);
   std::set<std::uint32_t> rows;
   for (const FlowOperand& operand : flow.undefined_at_entry) {

@@ -32,6 +32,7 @@ enum class Role : std::uint8_t { target, value, address, control, guard, consume
 
 struct FlowOperand {
   std::uint32_t row = 0;   ///< Byte offset in the register file.
+  std::uint32_t slot = 0;  ///< The register's first part in a RegisterShadow.
   std::uint8_t width = 0;  ///< Bytes of a lane; 0 for a predicate.
   Role role = Role::value;
   Type type = Type::none;
@@ -68,6 +69,7 @@ struct KernelFlow {
   std::vector<Dataflow> insns;  ///< One per instruction.
   /// Registers (byte offset, width) that some path reads before it writes them.
   std::vector<FlowOperand> undefined_at_entry;
+  std::vector<std::uint32_t> row_of_slot;
 };
 
 /// After the code has its handlers.

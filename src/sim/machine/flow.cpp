@@ -31,7 +31,7 @@ bool reads_unwritten(const Warp& warp, const Dataflow& flow, std::uint32_t mask)
     if (operand.role == Role::target) continue;
     const std::uint32_t lanes = operand.role == Role::guard ? warp.active : mask;
     for (std::uint32_t part = 0; part < part_count(operand); ++part) {
-      if ((warp.undefined.mask(operand.row, part) & lanes) != 0) return true;
+      if ((warp.undefined.mask(operand.slot, part) & lanes) != 0) return true;
     }
   }
   return false;
@@ -51,7 +51,7 @@ const Insn* watch(Warp& warp, const Insn* insn, std::uint32_t mask) {
   for (const FlowOperand& operand : flow.watched) {
     if (operand.role != Role::target) continue;
     for (std::uint32_t part = 0; part < part_count(operand); ++part) {
-      warp.undefined.set_mask(operand.row, part, warp.undefined.mask(operand.row, part) & ~mask);
+      warp.undefined.set_mask(operand.slot, part, warp.undefined.mask(operand.slot, part) & ~mask);
     }
   }
   return next;

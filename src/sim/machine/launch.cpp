@@ -5,14 +5,17 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/haltcheck.hpp"
 #include "sim/check/initcheck.hpp"
 #include "sim/check/memcheck.hpp"
+#include "sim/check/nan_flow.hpp"
 #include "sim/check/racecheck.hpp"
 #include "sim/check/undefined_flow.hpp"
 #include "sim/isa/kernel_info.hpp"
@@ -112,6 +115,10 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   state.observers = {&memcheck, &initcheck, &haltcheck};
   UndefinedFlow undefined{state};
   state.flow_checkers.undefined = &undefined;
+  std::optional<NanFlow> nan_flow;
+  if (request.special_values != nullptr) {
+    state.flow_checkers.special_values = &nan_flow.emplace(state, *request.special_values);
+  }
   std::optional<Racecheck> racecheck;
   if (request.is_race_checked) {
     const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
@@ -129,7 +136,10 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   GridRunner{state, schedule}.run();
   report_counts(state);
   result.status = state.is_aborted ? LaunchStatus::aborted : LaunchStatus::completed;
-  result.faults = faults.take();
+  if (nan_flow) result.faults = nan_flow->take_faults();
+  // Last, since the fault that stopped the launch is the last of all.
+  const std::vector<Fault> others = faults.take();
+  result.faults.insert(result.faults.end(), others.begin(), others.end());
   result.warp_instructions = state.warp_instructions;
   result.thread_instructions = state.thread_instructions;
   if (racecheck) result.same_value_stores = racecheck->same_value_stores();

@@ -17,6 +17,8 @@
 
 namespace cpverify::sim {
 
+class SpecialValueMemory;
+
 /// Shared memory of a CTA without and with the opt-in attribute, static and dynamic together.
 inline constexpr std::uint32_t kSharedBytesDefault = 48 * 1024;
 inline constexpr std::uint32_t kSharedBytesMax = 227 * 1024;
@@ -30,6 +32,9 @@ struct LaunchRequest {
   std::span<const std::byte> parameters;
   std::uint64_t instruction_budget = 1ULL << 36;  ///< Warp instructions.
   bool is_race_checked = false;                   ///< It costs time.
+  /// Nancheck looks at every instruction unless this is null; it costs much time. Remembers where
+  /// the NaNs in global memory come from, from launch to launch.
+  SpecialValueMemory* special_values = nullptr;
   ScheduleSpec schedule;
   MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;  ///< Others are slower.
 };
