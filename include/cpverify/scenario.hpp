@@ -95,6 +95,7 @@ enum class Check : std::uint8_t {
   memcheck,     ///< No out-of-bounds, misaligned or use-after-free access.
   initcheck,    ///< No use of bytes that nobody wrote.
   racecheck,    ///< No two accesses of a launch in no order, at least one of them a write.
+  synccheck,    ///< No deadlock; barriers and warp-wide instructions are used as they must be.
   kv_pool,      ///< Pool bytes, write set, null block.
   count,        ///< Mode count: exp(LSE) is the number of visible keys.
   poison,       ///< Mode poison: outputs bit-equal to mode random.

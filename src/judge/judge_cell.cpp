@@ -29,12 +29,13 @@ struct CheckEntry {
 };
 
 /// In the order of judgement, which is the order of enum Check.
-constexpr std::array<CheckEntry, 12> kChecks{{
+constexpr std::array<CheckEntry, 13> kChecks{{
     {.check = Check::metadata, .needs_run = false, .judge = check_metadata},
     {.check = Check::collectives, .needs_run = false, .judge = check_collectives},
     {.check = Check::memcheck, .needs_run = true, .judge = check_memcheck},
     {.check = Check::initcheck, .needs_run = true, .judge = check_initcheck},
     {.check = Check::racecheck, .needs_run = true, .judge = check_racecheck},
+    {.check = Check::synccheck, .needs_run = true, .judge = check_synccheck},
     {.check = Check::kv_pool, .needs_run = true, .judge = check_kv_pool},
     {.check = Check::count, .needs_run = true, .judge = check_count},
     {.check = Check::poison, .needs_run = true, .judge = check_poison},
@@ -176,6 +177,10 @@ CheckReport check_initcheck(const CellEvidence& evidence) {
 
 CheckReport check_racecheck(const CellEvidence& evidence) {
   return checker_report(evidence, Check::racecheck);
+}
+
+CheckReport check_synccheck(const CellEvidence& evidence) {
+  return checker_report(evidence, Check::synccheck);
 }
 
 std::vector<Finding> judge_plan(const Problem& problem, const Plan& plan, DataMode mode) {

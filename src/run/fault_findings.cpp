@@ -78,6 +78,13 @@ Check check_of(FaultKind kind) noexcept {
       return Check::initcheck;
     case FaultKind::race:
       return Check::racecheck;
+    case FaultKind::deadlock:
+    case FaultKind::barrier_divergence:
+    case FaultKind::barrier_mismatch:
+    case FaultKind::invalid_barrier:
+    case FaultKind::warp_divergence:
+    case FaultKind::invalid_membermask:
+      return Check::synccheck;
     default:
       return Check::memcheck;
   }
@@ -101,6 +108,16 @@ std::string_view name(FaultKind kind) noexcept {
       return "race";
     case FaultKind::deadlock:
       return "deadlock";
+    case FaultKind::barrier_divergence:
+      return "barrier_divergence";
+    case FaultKind::barrier_mismatch:
+      return "barrier_mismatch";
+    case FaultKind::invalid_barrier:
+      return "invalid_barrier";
+    case FaultKind::warp_divergence:
+      return "warp_divergence";
+    case FaultKind::invalid_membermask:
+      return "invalid_membermask";
     case FaultKind::illegal_instruction:
       return "illegal_instruction";
   }
@@ -122,7 +139,7 @@ Finding fault_finding(const Fault& fault, const FaultContext& context,
   }
   finding.count = fault.count;
   const bool has_address =
-      fault.kind != FaultKind::deadlock && fault.kind != FaultKind::illegal_instruction;
+      finding.check != Check::synccheck && fault.kind != FaultKind::illegal_instruction;
   finding.detail =
       has_address ? fmt::format("{} bytes at {}", fault.size_bytes,
                                 describe_place(fault, find_allocation(fault, devices), finding))

@@ -47,10 +47,10 @@ inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMo
 inline constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag};
 inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
                                               AttentionKernel::mma};
-inline constexpr std::array kChecks{Check::metadata,  Check::collectives, Check::memcheck,
-                                    Check::initcheck, Check::racecheck,   Check::kv_pool,
-                                    Check::count,     Check::poison,      Check::lse,
-                                    Check::output,    Check::bitwise,     Check::determinism};
+inline constexpr std::array kChecks{
+    Check::metadata,  Check::collectives, Check::memcheck,   Check::initcheck, Check::racecheck,
+    Check::synccheck, Check::kv_pool,     Check::count,      Check::poison,    Check::lse,
+    Check::output,    Check::bitwise,     Check::determinism};
 
 /// Only where a scenario asks for it: kernels take half as long again.
 inline constexpr Check kSlowCheck = Check::racecheck;

@@ -6,14 +6,7 @@
 namespace cpverify::sim {
 
 void Haltcheck::on_violation(const ExecutionPoint& point, const ViolationEvent& event) noexcept {
-  switch (event.kind) {
-    case FaultKind::deadlock:
-    case FaultKind::illegal_instruction:
-      faults_->add(point, event);
-      return;
-    default:
-      return;
-  }
+  if (event.kind == FaultKind::illegal_instruction) faults_->add(point, event);
 }
 
 }  // namespace cpverify::sim

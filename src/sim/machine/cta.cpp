@@ -20,6 +20,7 @@
 #include "sim/isa/special_register.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/fragments.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -198,6 +199,7 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.state = WarpState::ready;
   warp.next = warp.code;
   warp.stack.clear();
+  if (launch_->is_independent) start_fragments(warp);
   warp.async.reset();
   warp.local.reset();
 }
@@ -226,7 +228,8 @@ BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier) {
   const BarrierArrivals& arrivals = cta.arrivals[barrier];
   if (arrivals.threads > 0) threads = std::min(threads, arrivals.expected);
   count.arrived = count.waiting + arrivals.threads;
-  count.expected = threads == kFullMask ? living : threads;
+  count.is_for_all = threads == kFullMask;
+  count.expected = count.is_for_all ? living : threads;
   return count;
 }
 
@@ -333,9 +336,9 @@ bool is_point(const Insn& insn) {
          insn.op == Op::barrier_arrive;
 }
 
-/// The loop of the machine, compiled four times: most launches do not count, and most schedules do
-/// not stop at points.
-template <bool is_counting, bool has_points>
+/// The loop of the machine, compiled eight times: most launches do not count, most schedules do not
+/// stop at points, and most keep the lanes of a warp together.
+template <bool is_counting, bool has_points, bool is_independent>
 void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
   LaunchState& launch = *warp.cta->launch;
   const std::uint64_t limit = std::min(slice, launch.budget_left);
@@ -349,6 +352,12 @@ void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
         --points;
       }
     }
+    if constexpr (is_independent) {
+      if (!arrive_fragment(warp, insn)) {
+        insn = nullptr;
+        break;
+      }
+    }
     ++executed;
     const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
     const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
@@ -358,26 +367,41 @@ void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
       count.executed += lanes;
       count.skipped += static_cast<std::uint64_t>(std::popcount(warp.active & ~mask));
     }
-    insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+    if constexpr (is_independent) {
+      insn = mask != 0 ? step_fragment(warp, insn, mask) : insn + 1;
+    } else {
+      insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
+    }
   }
   account(warp, insn, executed, threads);
+}
+
+template <bool has_points, bool is_independent>
+void run_loop(Warp& warp, std::uint64_t slice, std::uint32_t points) {
+  if (warp.cta->launch->counts.empty()) {
+    execute<false, has_points, is_independent>(warp, slice, points);
+  } else {
+    execute<true, has_points, is_independent>(warp, slice, points);
+  }
 }
 
 }  // namespace
 
 void run_warp(Warp& warp, std::uint64_t slice) {
-  if (warp.cta->launch->counts.empty()) {
-    execute<false, false>(warp, slice, 0);
+  const LaunchState& launch = *warp.cta->launch;
+  if (launch.is_independent) {
+    run_loop<false, true>(warp, slice, 0);
   } else {
-    execute<true, false>(warp, slice, 0);
+    run_loop<false, false>(warp, slice, 0);
   }
 }
 
 void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points) {
-  if (warp.cta->launch->counts.empty()) {
-    execute<false, true>(warp, slice, points);
+  const LaunchState& launch = *warp.cta->launch;
+  if (launch.is_independent) {
+    run_loop<true, true>(warp, slice, points);
   } else {
-    execute<true, true>(warp, slice, points);
+    run_loop<true, false>(warp, slice, points);
   }
 }
 

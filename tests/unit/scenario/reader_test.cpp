@@ -65,7 +65,7 @@ requests:
 scheduler: {max_batched_tokens: 16}
 padding: {token_multiple: 4}
 data: {modes: [poison, random], seed: 3}
-schedule: {policy: pct, seed: 9, depth: 5}
+schedule: {policy: pct, seed: 9, depth: 5, threads: independent}
 checks: [output, metadata]
 inject: {defect: some_defect, rank: 1, delta: -1}
 expect:
@@ -104,6 +104,7 @@ expect:
   EXPECT_EQ(scenario.schedule.policy, SchedulePolicy::pct);
   EXPECT_EQ(scenario.schedule.seed, 9U);
   EXPECT_EQ(scenario.schedule.depth, 5U);
+  EXPECT_EQ(scenario.schedule.threads, ThreadScheduling::independent);
   EXPECT_THAT(scenario.checks, ElementsAre(Check::metadata, Check::output));  // Sorted.
   ASSERT_TRUE(scenario.inject);
   EXPECT_EQ(scenario.inject->defect, "some_defect");
