@@ -17,6 +17,11 @@ enum class FaultKind : std::uint8_t {
   infinity_produced,    ///< Stored, positive, and made of finite operands.
   nan_read,             ///< Stored, and computed from a NaN that no kernel has made.
   deadlock,             ///< Warps wait for a barrier that will not complete, or the budget ran out.
+  barrier_divergence,   ///< A part of a warp is at a barrier, the rest of it elsewhere.
+  barrier_mismatch,     ///< Warps name different counts for a barrier, or one stays half full.
+  invalid_barrier,      ///< No barrier of this number, or none for so many threads.
+  warp_divergence,      ///< Lanes that a `.sync` instruction needs do not execute it.
+  invalid_membermask,   ///< A lane executes a `.sync` instruction whose membermask lacks it.
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
 };
 

@@ -82,11 +82,13 @@ class Observer {
   /// At the end of a launch, also of one that a fault ended: what it executed.
   virtual void on_counts(const Coverage::Kernel& /*kernel*/, const Coverage::Counts& /*counts*/) {}
 
-  /// The four below come only to observers that want accesses.
+  /// The five below come only to observers that want accesses.
   /// A CTA starts; the one before it has ended.
   virtual void on_cta(const std::array<std::uint32_t, 3>& /*cta*/) noexcept {}
   /// Bit i: warp i of the CTA. What these warps did so far is before what they do from now on.
   virtual void on_ordered(std::uint32_t /*warps*/) noexcept {}
+  /// Lanes of a warp have met at a bar.warp.sync; the same as above for them.
+  virtual void on_lanes_ordered(std::uint32_t /*warp*/, std::uint32_t /*lanes*/) noexcept {}
   /// An asynchronous access, issued earlier by the same lanes, has ended.
   virtual void on_completed(const ExecutionPoint& /*point*/,
                             const AccessEvent& /*event*/) noexcept {}

@@ -103,6 +103,7 @@ enum class Check : std::uint8_t {
   memcheck,     ///< No out-of-bounds, misaligned or use-after-free access.
   initcheck,    ///< No use of bytes that nobody wrote.
   racecheck,    ///< No two accesses of a launch in no order, at least one of them a write.
+  synccheck,    ///< No deadlock; barriers and warp-wide instructions are used as they must be.
   nancheck,     ///< No kernel stores a NaN that arithmetic made, or plus infinity.
   kv_pool,      ///< Pool bytes, write set, null block.
   count,        ///< Mode count: exp(LSE) is the number of visible keys.

@@ -49,4 +49,27 @@ struct NoWait : CorrectAttention {
   static __device__ __forceinline__ void wait_for_copies() {}
 };
 
+/// Only lanes that have copied a whole chunk wait for the others, as if the rest had nothing to
+/// publish.
+struct DivergentBarrier : CorrectAttention {
+  static __device__ __forceinline__ void publish_copies() {
+    if (lane_index() % 2 == 0) __syncthreads();
+  }
+};
+
+/// Waits for a warp that only copies, which this kernel does not have.
+struct CrowdedBarrier : CorrectAttention {
+  static __device__ __forceinline__ void publish_copies() {
+    asm volatile("bar.sync 0, %0;" ::"n"(kCtaThreads + kWarpLanes) : "memory");
+  }
+};
+
+/// Asks all lanes of the warp for the sum where only those that store an LSE run.
+struct DivergentShuffle : CorrectAttention {
+  static __device__ __forceinline__ float log_sum_exp(float maximum_log2, float sum) {
+    const float whole = (sum + shuffle_xor(sum, 1)) * 0.5F;
+    return CorrectAttention::log_sum_exp(maximum_log2, whole);
+  }
+};
+
 }  // namespace cpverify::kernels

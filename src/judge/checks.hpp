@@ -49,6 +49,7 @@ void compare_collectives(const Plan& plan, DataMode mode, CheckReport& report);
 [[nodiscard]] CheckReport check_memcheck(const CellEvidence& evidence);
 [[nodiscard]] CheckReport check_initcheck(const CellEvidence& evidence);
 [[nodiscard]] CheckReport check_racecheck(const CellEvidence& evidence);
+[[nodiscard]] CheckReport check_synccheck(const CellEvidence& evidence);
 [[nodiscard]] CheckReport check_nancheck(const CellEvidence& evidence);
 [[nodiscard]] CheckReport check_kv_pool(const CellEvidence& evidence);
 [[nodiscard]] CheckReport check_count(const CellEvidence& evidence);

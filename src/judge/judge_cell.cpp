@@ -29,12 +29,13 @@ struct CheckEntry {
 };
 
 /// In the order of judgement, which is the order of enum Check.
-constexpr std::array<CheckEntry, 13> kChecks{{
+constexpr std::array<CheckEntry, 14> kChecks{{
     {.check = Check::metadata, .needs_run = false, .judge = check_metadata},
     {.check = Check::collectives, .needs_run = false, .judge = check_collectives},
     {.check = Check::memcheck, .needs_run = true, .judge = check_memcheck},
     {.check = Check::initcheck, .needs_run = true, .judge = check_initcheck},
     {.check = Check::racecheck, .needs_run = true, .judge = check_racecheck},
+    {.check = Check::synccheck, .needs_run = true, .judge = check_synccheck},
     {.check = Check::nancheck, .needs_run = true, .judge = check_nancheck},
     {.check = Check::kv_pool, .needs_run = true, .judge = check_kv_pool},
     {.check = Check::count, .needs_run = true, .judge = check_count},
@@ -173,6 +174,10 @@ CheckReport check_initcheck(const CellEvidence& evidence) {
 
 CheckReport check_racecheck(const CellEvidence& evidence) {
   return checker_report(evidence, Check::racecheck);
+}
+
+CheckReport check_synccheck(const CellEvidence& evidence) {
+  return checker_report(evidence, Check::synccheck);
 }
 
 CheckReport check_nancheck(const CellEvidence& evidence) {

@@ -178,6 +178,21 @@ std::vector<Defect> kernel_defects() {
         "a launch of kv_write",
         {rank(kEvery), step()}},
        use_one_slot},
+      {{"divergent_barrier",
+        "only the lanes of even number wait at the barrier",
+        kNeedsMma,
+        {rank(kEvery), step()}},
+       use_divergent_barrier},
+      {{"divergent_shuffle",
+        "all lanes are asked for a sum where some of them run",
+        kNeedsMma,
+        {rank(kEvery), step()}},
+       use_divergent_shuffle},
+      {{"crowded_barrier",
+        "the barrier waits for one warp more than there are",
+        kNeedsMma,
+        {rank(kEvery), step()}},
+       use_crowded_barrier},
   };
 }
 

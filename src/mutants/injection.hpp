@@ -92,5 +92,8 @@ std::size_t use_negative_slot(const Injection& injection);
 std::size_t use_no_trailing_barrier(const Injection& injection);
 std::size_t use_unguarded_empty_row(const Injection& injection);
 std::size_t use_one_slot(const Injection& injection);
+std::size_t use_divergent_barrier(const Injection& injection);
+std::size_t use_divergent_shuffle(const Injection& injection);
+std::size_t use_crowded_barrier(const Injection& injection);
 
 }  // namespace cpverify::mutants

@@ -61,6 +61,18 @@ std::size_t use_unguarded_empty_row(const Injection& injection) {
   return replace_modules(injection, "attention_fma", "mutants/attention_fma_unguarded_empty_row");
 }
 
+std::size_t use_divergent_barrier(const Injection& injection) {
+  return replace_modules(injection, "attention_mma", "mutants/attention_mma_divergent_barrier");
+}
+
+std::size_t use_divergent_shuffle(const Injection& injection) {
+  return replace_modules(injection, "attention_mma", "mutants/attention_mma_divergent_shuffle");
+}
+
+std::size_t use_crowded_barrier(const Injection& injection) {
+  return replace_modules(injection, "attention_mma", "mutants/attention_mma_crowded_barrier");
+}
+
 std::size_t use_one_slot(const Injection& injection) {
   return replace_modules(injection, "kv_write", "mutants/kv_write_one_slot");
 }

@@ -91,6 +91,13 @@ Check check_of(FaultKind kind) noexcept {
     case FaultKind::infinity_produced:
     case FaultKind::nan_read:
       return Check::nancheck;
+    case FaultKind::deadlock:
+    case FaultKind::barrier_divergence:
+    case FaultKind::barrier_mismatch:
+    case FaultKind::invalid_barrier:
+    case FaultKind::warp_divergence:
+    case FaultKind::invalid_membermask:
+      return Check::synccheck;
     default:
       return Check::memcheck;
   }
@@ -120,6 +127,16 @@ std::string_view name(FaultKind kind) noexcept {
       return "nan_read";
     case FaultKind::deadlock:
       return "deadlock";
+    case FaultKind::barrier_divergence:
+      return "barrier_divergence";
+    case FaultKind::barrier_mismatch:
+      return "barrier_mismatch";
+    case FaultKind::invalid_barrier:
+      return "invalid_barrier";
+    case FaultKind::warp_divergence:
+      return "warp_divergence";
+    case FaultKind::invalid_membermask:
+      return "invalid_membermask";
     case FaultKind::illegal_instruction:
       return "illegal_instruction";
   }
@@ -141,7 +158,7 @@ Finding fault_finding(const Fault& fault, const FaultContext& context,
   }
   finding.count = fault.count;
   const bool has_address =
-      fault.kind != FaultKind::deadlock && fault.kind != FaultKind::illegal_instruction;
+      finding.check != Check::synccheck && fault.kind != FaultKind::illegal_instruction;
   finding.detail =
       has_address ? fmt::format("{} bytes at {}", fault.size_bytes,
                                 describe_place(fault, find_allocation(fault, devices), finding))

@@ -20,6 +20,8 @@ void read_schedule(const Map& file, Scenario& scenario) {
     seed->fail("'seed' is for policy random or pct; the others have no choice to make");
   }
   if (seed) schedule.seed = seed->seed();
+  const std::optional<Value> threads = map.find("threads");
+  if (threads) schedule.threads = choice(*threads, kThreadSchedulings);
   const std::optional<Value> depth = map.find("depth");
   if (depth && schedule.policy != SchedulePolicy::pct) depth->fail("'depth' is for policy pct");
   if (depth) {

@@ -29,7 +29,7 @@ const std::vector<SectionKeys>& schema() {
       {Section::scheduler, "scheduler", {"max_batched_tokens"}},
       {Section::padding, "padding", {"token_multiple"}},
       {Section::data, "data", {"modes", "seed"}},
-      {Section::schedule, "schedule", {"policy", "seed", "depth"}},
+      {Section::schedule, "schedule", {"policy", "seed", "depth", "threads"}},
       {Section::reduction, "reduction", {"order", "ring", "channels", "chunk", "seed"}},
       {Section::inject, "inject", {"defect"}},
       {Section::expect, "expect", {"findings", "values"}},

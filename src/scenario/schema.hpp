@@ -58,15 +58,15 @@ inline constexpr std::array kBufferFills{BufferFill::unwritten, BufferFill::zero
                                          BufferFill::random};
 inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
                                               AttentionKernel::mma};
-inline constexpr std::array kChecks{Check::metadata,  Check::collectives, Check::memcheck,
-                                    Check::initcheck, Check::racecheck,   Check::nancheck,
-                                    Check::kv_pool,   Check::count,       Check::poison,
-                                    Check::lse,       Check::output,      Check::bitwise,
-                                    Check::determinism};
+inline constexpr std::array kChecks{
+    Check::metadata,  Check::collectives, Check::memcheck, Check::initcheck,  Check::racecheck,
+    Check::synccheck, Check::nancheck,    Check::kv_pool,  Check::count,      Check::poison,
+    Check::lse,       Check::output,      Check::bitwise,  Check::determinism};
 
 /// Those that judge kernels without an attention problem.
-inline constexpr std::array kLaunchChecks{Check::memcheck, Check::initcheck, Check::racecheck,
-                                          Check::nancheck, Check::output,    Check::determinism};
+inline constexpr std::array kLaunchChecks{Check::memcheck,   Check::initcheck, Check::racecheck,
+                                          Check::synccheck,  Check::nancheck,  Check::output,
+                                          Check::determinism};
 
 /// Only where a scenario asks for them: kernels take half as long again, or many times as long.
 inline constexpr std::array kSlowChecks{Check::racecheck, Check::nancheck};

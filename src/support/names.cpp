@@ -92,9 +92,21 @@ std::string_view name(SchedulePolicy policy) noexcept {
   return "?";
 }
 
+std::string_view name(ThreadScheduling threads) noexcept {
+  switch (threads) {
+    case ThreadScheduling::converged:
+      return "converged";
+    case ThreadScheduling::independent:
+      return "independent";
+  }
+  return "?";
+}
+
 std::string text(const ScheduleSpec& schedule) {
   const std::string policy{name(schedule.policy)};
-  return is_seeded(schedule.policy) ? fmt::format("{}:{}", policy, schedule.seed) : policy;
+  const std::string_view suffix = schedule.threads == ThreadScheduling::independent ? "+its" : "";
+  return is_seeded(schedule.policy) ? fmt::format("{}:{}{}", policy, schedule.seed, suffix)
+                                    : fmt::format("{}{}", policy, suffix);
 }
 
 std::string_view name(ReductionOrder order) noexcept {
@@ -139,6 +151,8 @@ std::string_view name(Check check) noexcept {
       return "initcheck";
     case Check::racecheck:
       return "racecheck";
+    case Check::synccheck:
+      return "synccheck";
     case Check::nancheck:
       return "nancheck";
     case Check::kv_pool:

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -28,9 +29,13 @@ SchedulePolicy read_policy(const std::string& word) {
 
 }  // namespace
 
-ScheduleSpec read_schedule(const std::string& word) {
-  const std::size_t colon = word.find(':');
+ScheduleSpec read_schedule(const std::string& text) {
+  constexpr std::string_view kSuffix = "+its";
   ScheduleSpec schedule;
+  const bool is_independent = text.ends_with(kSuffix);
+  if (is_independent) schedule.threads = ThreadScheduling::independent;
+  const std::string word = is_independent ? text.substr(0, text.size() - kSuffix.size()) : text;
+  const std::size_t colon = word.find(':');
   schedule.policy = read_policy(word.substr(0, colon));
   if (colon == std::string::npos) return schedule;
   if (!is_seeded(schedule.policy)) {

@@ -6,7 +6,8 @@
 
 namespace cpverify::tool {
 
-/// POLICY or POLICY:SEED. Throws InputError when it is neither, with the nearest policy.
-[[nodiscard]] ScheduleSpec read_schedule(const std::string& word);
+/// POLICY or POLICY:SEED, and +its behind it for independent threads. Throws InputError when it is
+/// neither, with the nearest policy.
+[[nodiscard]] ScheduleSpec read_schedule(const std::string& text);
 
 }  // namespace cpverify::tool

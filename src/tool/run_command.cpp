@@ -179,8 +179,9 @@ void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
       .add_option_function<std::string>(
           "--schedule",
           [flags](const std::string& word) { flags->verify.schedule = read_schedule(word); },
-          "Order of warps: round_robin,reverse,run_to_block,random:N,pct:N")
-      ->type_name("P[:N]");
+          "Order of warps: round_robin,reverse,run_to_block,random:N,pct:N; "
+          "and of lanes with +its")
+      ->type_name("P[:N][+its]");
   command.add_option("--json", flags->json_path, "Write the verdicts as JSON; - is stdout")
       ->type_name("FILE");
   command

@@ -180,7 +180,9 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   if (is_problem && !options.strategies.empty()) effective.strategies = options.strategies;
   if (is_problem && !options.modes.empty()) effective.data.modes = options.modes;
 
-  if (options.lane == LaneKind::cuda && effective.schedule.policy != SchedulePolicy::round_robin) {
+  const bool is_default_schedule = effective.schedule.policy == SchedulePolicy::round_robin &&
+                                   effective.schedule.threads == ThreadScheduling::converged;
+  if (options.lane == LaneKind::cuda && !is_default_schedule) {
     throw InputError{fmt::format("{}: schedule {} is for lane sim; GPUs have their own",
                                  effective.path.generic_string(), text(effective.schedule))};
   }

@@ -5,7 +5,7 @@
 
 namespace cpverify::sim {
 
-/// Deadlocks, exhausted budgets, and instructions that cannot go on.
+/// Instructions that cannot go on.
 class Haltcheck final : public Observer {
  public:
   /// `faults` must outlive the checker.

@@ -177,11 +177,33 @@ void RaceMap::touch_run(const Touch& touch, const Run& run, std::vector<Conflict
   }
   if ((mask & ~set.own[word]) == 0) return;
   set.own[word] |= mask;
+  const std::uint64_t seen = reads ? set.old[word] & mask : 0;
+  if (seen != 0 && seen != mask) [[unlikely]] {
+    label_unread(touch, run, set);
+    return;
+  }
   // The first reader stays, unless it is before this one.
-  const bool is_kept = reads && (set.old[word] & mask) != 0 &&
-                       !(touch.order->is_partial() &&
-                         touch.order->is_before(set.labels[run.offset % kPageBytes / 4]));
+  const bool is_kept =
+      seen != 0 && !(touch.order->is_partial() &&
+                     touch.order->is_before(set.labels[run.offset % kPageBytes / 4]));
   if (!is_kept) label_run(touch, run, set);
+}
+
+/// Labels what others have not read before; the rest keeps its first reader.
+void RaceMap::label_unread(const Touch& touch, const Run& run, Set& set) {
+  if (touch.size_bytes < 4) {
+    label_parts(touch, run, set);
+    return;
+  }
+  const std::uint64_t old = set.old[run.offset % kPageBytes / kWordBytes];
+  for (std::uint32_t lane = 0; lane < run.lane_count; ++lane) {
+    for (std::uint32_t i = 0; i < touch.size_bytes; i += 4) {
+      const std::uint64_t offset = run.offset + std::uint64_t{lane} * touch.size_bytes + i;
+      if ((old >> (offset % kWordBytes) & 0xFU) != 0) continue;
+      set.labels[offset % kPageBytes / 4] = {touch.label.time,
+                                             touch.label.packed + run.first_lane + lane};
+    }
+  }
 }
 
 /// What touch_run() does, for reads of 16 bytes by each lane: the matrix loads that attention
@@ -205,9 +227,14 @@ void RaceMap::read_blocks(const Touch& touch, std::vector<Conflict>& conflicts) 
     }
     const std::uint64_t own = set.own[word];
     set.own[word] = own | mask;
-    if ((mask & ~own) == 0 || ((set.old[word] & mask) != 0 && !is_partial)) continue;
+    const std::uint64_t seen = set.old[word] & mask;
+    if ((mask & ~own) == 0 || (seen == mask && !is_partial)) continue;
+    if (seen != 0 && seen != mask) [[unlikely]] {
+      label_unread(touch, {offset, kBlockBytes, lane, 1}, set);
+      continue;
+    }
     RaceLabel* const labels = set.labels.data() + offset % kPageBytes / 4;
-    if (is_partial && (set.old[word] & mask) != 0 && !touch.order->is_before(*labels)) continue;
+    if (seen != 0 && !touch.order->is_before(*labels)) continue;
     const RaceLabel label{touch.label.time, touch.label.packed + lane};
     for (std::size_t i = 0; i < kBlockBytes / 4; ++i) labels[i] = label;
   }

@@ -85,6 +85,7 @@ class RaceMap {
                        std::vector<Conflict>& conflicts);
   void touch_run(const Touch& touch, const Run& run, std::vector<Conflict>& conflicts);
   static void label_run(const Touch& touch, const Run& run, Set& set);
+  static void label_unread(const Touch& touch, const Run& run, Set& set);
   static void label_parts(const Touch& touch, const Run& run, Set& set);
   static bool find(const Touch& touch, const Run& run, const Set& set, Conflict& conflict);
 

@@ -5,95 +5,27 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/check/fault_table.hpp"
+#include "sim/check/race_detail.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
 #include "sim/check/source_text.hpp"
 #include "sim/isa/code.hpp"
-#include "sim/isa/opcode.hpp"
 
 namespace cpverify::sim {
 namespace {
 
 constexpr std::uint32_t kWarpLanes = 32;
-constexpr std::size_t kAccessBytesMax = 16;
 
 bool is_async(AccessKind kind) {
   return kind == AccessKind::async_read || kind == AccessKind::async_write;
-}
-
-bool is_strong(const AccessEvent& event) {
-  return event.kind == AccessKind::atomic || event.order != MemoryOrder::weak;
-}
-
-std::string_view verb(AccessKind kind) {
-  switch (kind) {
-    case AccessKind::read:
-      return "read";
-    case AccessKind::write:
-      return "write";
-    case AccessKind::atomic:
-      return "atomic";
-    case AccessKind::async_read:
-      return "asynchronous read";
-    case AccessKind::async_write:
-      return "asynchronous write";
-  }
-  return "access";
-}
-
-AccessKind kind_of(Op op, bool is_write) {
-  if (info(op).name.starts_with("wgmma_")) return AccessKind::async_read;
-  if (op == Op::cp_async) return is_write ? AccessKind::async_write : AccessKind::async_read;
-  if (op == Op::atom || op == Op::atom_cas || op == Op::red) return AccessKind::atomic;
-  return is_write ? AccessKind::write : AccessKind::read;
-}
-
-using Value = std::array<std::byte, kAccessBytesMax>;
-
-/// What a lane stores.
-Value stored_value(const AccessEvent& event, std::size_t lane) {
-  Value value{};
-  const std::size_t element = event.size_bytes / event.stored.size();
-  for (std::size_t i = 0; i < event.stored.size(); ++i) {
-    std::memcpy(value.data() + i * element, event.stored[i] + lane * element, element);
-  }
-  return value;
-}
-
-bool is_same_value(const AccessEvent& event, std::uint32_t lane) {
-  const Value value = stored_value(event, lane);
-  const std::byte* const place = event.memory + (event.addresses[lane] - event.base);
-  return std::memcmp(value.data(), place, event.size_bytes) == 0;
-}
-
-std::string thread_name(const ExecutionPoint& point, std::uint32_t warp, std::uint32_t lane) {
-  const std::uint32_t thread = warp * kWarpLanes + lane;
-  return fmt::format("thread ({},{},{})", thread % point.block[0],
-                     thread / point.block[0] % point.block[1],
-                     thread / point.block[0] / point.block[1]);
-}
-
-ViolationEvent race_event(const AccessEvent& event, std::uint32_t lanes) {
-  ViolationEvent violation;
-  violation.kind = FaultKind::race;
-  violation.space = event.space;
-  violation.lanes = lanes;
-  violation.size_bytes = event.size_bytes;
-  if (event.space == MemorySpace::global) {
-    violation.allocation = event.base;
-    violation.allocation_bytes = event.object_bytes;
-  }
-  return violation;
 }
 
 }  // namespace
@@ -217,7 +149,7 @@ void Racecheck::check_lanes(const ExecutionPoint& point, const AccessEvent& even
     const auto lane = static_cast<std::uint32_t>(keys[i] % kWarpLanes);
     const auto other = static_cast<std::uint32_t>(keys[i - 1] % kWarpLanes);
     if (keys[i] / kWarpLanes != keys[i - 1] / kWarpLanes || is_strong(event)) continue;
-    if (stored_value(event, lane) == stored_value(event, other)) {
+    if (is_equal_store(event, lane, other)) {
       ++same_value_stores_;
       continue;
     }

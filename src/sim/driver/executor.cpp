@@ -38,12 +38,17 @@ CuResult sticky_error(FaultKind kind) noexcept {
     case FaultKind::misaligned:
       return CuResult::misaligned_address;
     case FaultKind::deadlock:
+    case FaultKind::barrier_divergence:
+    case FaultKind::barrier_mismatch:
+    case FaultKind::warp_divergence:
       return CuResult::launch_timeout;
     case FaultKind::uninitialised_read:
     case FaultKind::race:
     case FaultKind::nan_produced:
     case FaultKind::infinity_produced:
     case FaultKind::nan_read:
+    case FaultKind::invalid_barrier:
+    case FaultKind::invalid_membermask:
     case FaultKind::illegal_instruction:
       return CuResult::launch_failed;
   }

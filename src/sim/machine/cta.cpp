@@ -20,6 +20,7 @@
 #include "sim/isa/special_register.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/fragments.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
@@ -210,6 +211,7 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.state = WarpState::ready;
   warp.next = warp.code;
   warp.stack.clear();
+  if (launch_->is_independent) start_fragments(warp);
   warp.async.reset();
   warp.in_flight.clear();
   warp.has_fenced_registers = false;
@@ -243,7 +245,8 @@ BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier) {
   const BarrierArrivals& arrivals = cta.arrivals[barrier];
   if (arrivals.threads > 0) threads = std::min(threads, arrivals.expected);
   count.arrived = count.waiting + arrivals.threads;
-  count.expected = threads == kFullMask ? living : threads;
+  count.is_for_all = threads == kFullMask;
+  count.expected = count.is_for_all ? living : threads;
   return count;
 }
 
@@ -327,129 +330,8 @@ bool CtaRunner::open_barriers() {
 namespace {
 
 /// A warp's turn has ended at `insn`, null when it has stopped.
-void account(Warp& warp, const Insn* insn, std::uint64_t executed, std::uint64_t threads) {
-  LaunchState& launch = *warp.cta->launch;
-  if (insn != nullptr) warp.next = insn;
-  launch.budget_left -= executed;
-  launch.warp_instructions += executed;
-  launch.thread_instructions += threads;
-  if (launch.budget_left > 0 || launch.is_aborted || insn == nullptr) return;
-  ViolationEvent event;
-  event.kind = FaultKind::deadlock;
-  event.lanes = warp.active;
-  event.detail = "the launch has used up its instruction budget";
-  report(warp, insn, event);
-}
-
-/// Where the order of warps may matter.
-bool is_point(const Insn& insn) {
-  if (insn.space == Space::local || insn.space == Space::param) return false;
-  const Effect effect = info(insn.op).effect;
-  return effect == Effect::memory || effect == Effect::barrier || insn.op == Op::membar ||
-         insn.op == Op::fence || insn.op == Op::bar_warp || insn.op == Op::bar_arrive ||
-         insn.op == Op::barrier_arrive;
-}
-
-/// A warp's next stretch, and what is left of it.
-struct Stretch {
-  std::uint64_t instructions = 0;
-  std::uint32_t points = 0;
-};
-
-/// A warp that is followed, or has a wgmma in flight whose registers must be watched.
-bool is_watched(const Warp& warp) {
-  return is_followed(warp) || !warp.in_flight.empty();
-}
-
-/// One instruction of a watched warp. Null when it has to stop.
-const Insn* step_watched(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  if (mask != 0 && !warp.in_flight.empty() && is_reaching_into_flight(warp, insn, mask)) {
-    return nullptr;
-  }
-  if (is_followed(warp)) return step_followed(warp, insn, mask);
-  return mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
-}
-
-/// The loop of the machine, compiled several times: most launches do not count, most schedules do
-/// not stop at points, and most warps are not watched. True when the stretch goes on in another
-/// kind of loop.
-template <bool is_counting, bool has_points, bool is_watching>
-bool execute(Warp& warp, Stretch& stretch) {
-  LaunchState& launch = *warp.cta->launch;
-  const std::uint64_t limit = std::min(stretch.instructions, launch.budget_left);
-  std::uint64_t executed = 0;
-  std::uint64_t threads = 0;
-  bool has_changed = false;
-  const Insn* insn = warp.next;
-  while (insn != nullptr && executed < limit) {
-    if constexpr (is_watching) {
-      has_changed = !is_watched(warp);
-      if (has_changed) break;
-    }
-    if constexpr (has_points) {
-      if (is_point(*insn)) {
-        if (stretch.points == 0) break;
-        --stretch.points;
-      }
-    }
-    ++executed;
-    const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
-    const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
-    threads += lanes;
-    if constexpr (is_counting) {
-      InstructionCount& count = launch.counts[static_cast<std::size_t>(insn - warp.code)];
-      count.executed += lanes;
-      count.skipped += static_cast<std::uint64_t>(std::popcount(warp.active & ~mask));
-    }
-    if constexpr (is_watching) {
-      insn = step_watched(warp, insn, mask);
-    } else {
-      insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
-    }
-  }
-  account(warp, insn, executed, threads);
-  stretch.instructions -= executed;
-  return has_changed;
-}
-
-template <bool has_points>
-bool execute(Warp& warp, Stretch& stretch) {
-  const bool is_counting = !warp.cta->launch->counts.empty();
-  if (is_watched(warp)) {
-    return is_counting ? execute<true, has_points, true>(warp, stretch)
-                       : execute<false, has_points, true>(warp, stretch);
-  }
-  return is_counting ? execute<true, has_points, false>(warp, stretch)
-                     : execute<false, has_points, false>(warp, stretch);
-}
-
-/// A load that was refused (see begin_access) has been counted, and is executed now.
-bool execute_refused(Warp& warp) {
-  const Insn* const insn = warp.next;
-  const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
-  const Insn* const next = step_followed(warp, insn, mask);
-  if (next != nullptr) warp.next = next;
-  return next != nullptr;
-}
-
-template <bool has_points>
-void run(Warp& warp, Stretch stretch) {
-  bool goes_on = true;
-  while (goes_on) {
-    goes_on = execute<has_points>(warp, stretch);
-    if (warp.wants_undefined) goes_on = execute_refused(warp) && stretch.instructions > 0;
-  }
-}
 
 }  // namespace
-
-void run_warp(Warp& warp, std::uint64_t slice) {
-  run<false>(warp, {slice, 0});
-}
-
-void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points) {
-  run<true>(warp, {slice, points});
-}
 
 ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {
   const LaunchState& launch = *warp.cta->launch;

@@ -36,6 +36,8 @@ struct LaunchState {
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
   bool is_aborted = false;
+  bool is_independent = false;      ///< Threads are scheduled on their own.
+  bool prefers_high_lanes = false;  ///< Of the schedule.
 };
 
 /// Barriers that a CTA has.
@@ -46,6 +48,7 @@ struct BarrierArrivals {
   std::uint32_t threads = 0;
   std::uint32_t expected = 0;  ///< By the last of them.
   std::uint32_t warps = 0;     ///< Bit i: warp i has arrived.
+  const Insn* last = nullptr;  ///< The last bar.arrive.
 };
 
 /// A CTA that runs.
@@ -98,6 +101,7 @@ struct BarrierCount {
   std::uint32_t waiting = 0;   ///< In whole warps, as all of these.
   std::uint32_t arrived = 0;   ///< Waiting, or counted by bar.arrive.
   std::uint32_t expected = 0;  ///< Those that have exited are not waited for.
+  bool is_for_all = true;      ///< Nobody has named a number of threads.
 
   [[nodiscard]] bool is_complete() const noexcept { return arrived > 0 && arrived >= expected; }
 };

@@ -12,6 +12,7 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/places.hpp"
 #include "sim/machine/warp.hpp"
 
 /// Branches, exits and barriers: the SIMT stack. Lanes that a branch separates run one side after
@@ -90,33 +91,83 @@ struct BarrierUse {
   std::uint32_t threads = kFullMask;  ///< All ones for all threads of the CTA.
 };
 
+/// Threads of the CTA, in whole warps.
+std::uint32_t cta_threads(const Warp& warp) {
+  return static_cast<std::uint32_t>(warp.cta->warps.size()) * kLanes;
+}
+
+/// What is wrong with the operands of a barrier instruction; empty when nothing is. Source: PTX
+/// ISA, "bar, barrier": 16 barriers, thread counts in multiples of the warp size.
+std::string describe_bad(const BarrierUse& use, const Warp& warp) {
+  if (use.id >= kBarrierCount) {
+    return fmt::format("barrier {}, a CTA has barriers 0 to {}", use.id, kBarrierCount - 1);
+  }
+  if (use.threads == kFullMask) return {};
+  if (use.threads == 0 || use.threads % kLanes != 0) {
+    return fmt::format("barrier {} for {} threads, not a multiple of {}", use.id, use.threads,
+                       kLanes);
+  }
+  if (use.threads > cta_threads(warp)) {
+    return fmt::format("barrier {} for {} threads, the CTA has {}", use.id, use.threads,
+                       cta_threads(warp));
+  }
+  return {};
+}
+
+/// How many threads others wait for at the same barrier, when it is another number.
+std::string describe_other_count(const BarrierUse& use, const Warp& warp) {
+  const auto count = [&warp](std::uint32_t threads) {
+    return threads == kFullMask ? cta_threads(warp) : threads;
+  };
+  const std::uint32_t own = count(use.threads);
+  for (const Warp& other : warp.cta->warps) {
+    if (other.state != WarpState::at_barrier || other.barrier != use.id) continue;
+    if (count(other.barrier_threads) == own) continue;
+    return fmt::format("barrier {} for {} threads, but warp {} waits there for {} at {}", use.id,
+                       own, other.index, count(other.barrier_threads),
+                       place(other, other.next - 1));
+  }
+  const BarrierArrivals& arrivals = warp.cta->arrivals[use.id];
+  if (arrivals.threads == 0 || count(arrivals.expected) == own) return {};
+  return fmt::format("barrier {} for {} threads, but a bar.arrive there was for {}", use.id, own,
+                     count(arrivals.expected));
+}
+
+bool is_uniform(const std::uint32_t* row, std::uint32_t mask) {
+  const std::uint32_t value = row[std::countr_zero(mask)];
+  for (; mask != 0; mask &= mask - 1) {
+    if (row[std::countr_zero(mask)] != value) return false;
+  }
+  return true;
+}
+
 /// The barrier that operands `first` and `first` + 1 name; false when it cannot be, after reporting
 /// it.
 bool find_barrier(Warp& warp, const Insn* insn, std::uint32_t mask, std::size_t first,
                   BarrierUse& use) {
   const auto lane = static_cast<std::uint32_t>(std::countr_zero(mask));
-  const std::uint32_t barrier_id = warp.row<const std::uint32_t>(insn->r[first])[lane];
-  const std::uint32_t threads = warp.row<const std::uint32_t>(insn->r[first + 1])[lane];
-  if (barrier_id >= kBarrierCount) {
-    report_text(warp, insn, FaultKind::illegal_instruction, mask,
-                fmt::format("barrier {} of {}", barrier_id, kBarrierCount));
-    return false;
-  }
-  if (threads != kFullMask && (threads == 0 || threads % kLanes != 0)) {
-    report_text(warp, insn, FaultKind::illegal_instruction, mask,
-                fmt::format("barrier for {} threads, not a multiple of 32", threads));
-    return false;
-  }
+  const auto* const ids = warp.row<const std::uint32_t>(insn->r[first]);
+  const auto* const threads = warp.row<const std::uint32_t>(insn->r[first + 1]);
+  use = {ids[lane], threads[lane]};
   const std::uint32_t missing = ~warp.exited & ~mask;
   if (missing != 0) {
-    report_text(
-        warp, insn, FaultKind::deadlock, mask,
-        fmt::format("barrier {} in divergent code: lanes {:#010x} of the warp are elsewhere",
-                    barrier_id, missing));
+    report_text(warp, insn, FaultKind::barrier_divergence, mask,
+                fmt::format("{} of the warp wait for all of it at barrier {} in divergent code; {}",
+                            lane_names(mask), use.id, whereabouts(warp, missing)));
     return false;
   }
-  use = {barrier_id, threads};
-  return true;
+  std::string bad = describe_bad(use, warp);
+  if (bad.empty() && !(is_uniform(ids, mask) && is_uniform(threads, mask))) {
+    bad = "lanes of the warp name different barriers";
+  }
+  if (!bad.empty()) {
+    report_text(warp, insn, FaultKind::invalid_barrier, mask, bad);
+    return false;
+  }
+  const std::string other = describe_other_count(use, warp);
+  if (other.empty()) return true;
+  report_text(warp, insn, FaultKind::barrier_mismatch, mask, other);
+  return false;
 }
 
 /// bar.sync, and with `first` = 1 bar.red, whose result is written when the barrier opens.
@@ -139,6 +190,7 @@ const Insn* arrive(Warp& warp, const Insn* insn, std::uint32_t mask) {
   arrivals.threads += kLanes;
   arrivals.warps |= 1U << warp.index;
   arrivals.expected = use.threads;
+  arrivals.last = insn;
   return insn + 1;
 }
 

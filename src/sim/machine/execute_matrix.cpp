@@ -125,7 +125,7 @@ bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
   const std::string detail =
       fmt::format("matrix instruction executed by lanes {:#010x} instead of the whole warp", mask);
   ViolationEvent event;
-  event.kind = FaultKind::illegal_instruction;
+  event.kind = FaultKind::warp_divergence;
   event.lanes = mask;
   event.detail = detail;
   report(warp, insn, event);

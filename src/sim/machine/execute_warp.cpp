@@ -15,15 +15,41 @@
 #include "sim/isa/type.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/places.hpp"
 #include "sim/machine/warp.hpp"
 
 /// Instructions in which lanes of a warp see each other, and the ones that only order memory.
 namespace cpverify::sim {
 namespace {
 
+void report_members(Warp& warp, const Insn* insn, std::uint32_t mask, std::uint32_t mask_row) {
+  const auto* const named = warp.row<const std::uint32_t>(mask_row);
+  ViolationEvent event;
+  std::uint32_t missing = 0;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    const bool is_own_missing = (named[lane] >> lane & 1U) == 0;
+    const std::uint32_t others = named[lane] & ~mask & ~warp.exited;
+    if (!is_own_missing && others == 0) continue;
+    if (event.lanes == 0) {
+      event.kind = is_own_missing ? FaultKind::invalid_membermask : FaultKind::warp_divergence;
+      missing = others;
+    }
+    event.lanes |= 1U << lane;
+  }
+  const auto first = static_cast<std::size_t>(std::countr_zero(event.lanes));
+  const std::string detail =
+      event.kind == FaultKind::invalid_membermask
+          ? fmt::format("membermask {:#010x} of lane {} does not name it", named[first], first)
+          : fmt::format("membermask {:#010x} names {}, and only {} execute: {}", named[first],
+                        lane_names(missing), lane_names(mask), whereabouts(warp, missing));
+  event.detail = detail;
+  report(warp, insn, event);
+}
+
 /// The lanes that take part in a .sync instruction. Every executing lane must be named, and every
 /// named lane that has not exited must execute it: otherwise the hardware waits or does anything.
-/// 0 when that is so, after reporting it.
+/// 0 when that is not so, after reporting it.
 std::uint32_t members(Warp& warp, const Insn* insn, std::uint32_t mask, std::uint32_t mask_row) {
   const auto* const named = warp.row<const std::uint32_t>(mask_row);
   if (mask == kFullMask) {
@@ -37,17 +63,29 @@ std::uint32_t members(Warp& warp, const Insn* insn, std::uint32_t mask, std::uin
     const bool is_wrong = (named[lane] & bit) == 0 || (named[lane] & ~mask & ~warp.exited) != 0;
     bad |= is_wrong ? bit : 0U;
   }
-  bad &= mask;
-  if (bad == 0) return mask;
-  const auto first = static_cast<std::size_t>(std::countr_zero(bad));
-  const std::string detail =
-      fmt::format("membermask {:#010x} is not the executing lanes {:#010x}", named[first], mask);
-  ViolationEvent event;
-  event.kind = FaultKind::illegal_instruction;
-  event.lanes = bad;
-  event.detail = detail;
-  report(warp, insn, event);
+  if ((bad & mask) == 0) return mask;
+  report_members(warp, insn, mask, mask_row);
   return 0;
+}
+
+/// Calls body(lanes) for the lanes of each membermask: those of one instruction may form several
+/// groups, each with its own.
+template <class Body>
+const Insn* by_members(Warp& warp, const Insn* insn, std::uint32_t mask, std::uint32_t mask_row,
+                       Body body) {
+  if (members(warp, insn, mask, mask_row) == 0) return nullptr;
+  const auto* const named = warp.row<const std::uint32_t>(mask_row);
+  for (std::uint32_t left = mask; left != 0;) {
+    const std::uint32_t first = named[std::countr_zero(left)];
+    std::uint32_t group = 0;
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      group |= static_cast<std::uint32_t>(named[lane] == first) << lane;
+    }
+    group &= left;
+    body(group);
+    left &= ~group;
+  }
+  return insn + 1;
 }
 
 /// Source lane of each lane, and whether it is in range. Source: PTX ISA, shfl.sync, pseudocode.
@@ -106,15 +144,14 @@ const Insn* shuffle(Warp& warp, const Insn* insn, std::uint32_t mask) {
 
 template <Vote mode>
 const Insn* vote(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const std::uint32_t lanes = members(warp, insn, mask, insn->r[2]);
-  if (lanes == 0) return nullptr;
-  const std::uint32_t yes = warp.predicate(insn->r[1]) & lanes;
-  bool result = false;
-  if constexpr (mode == Vote::all) result = yes == lanes;
-  if constexpr (mode == Vote::any) result = yes != 0;
-  if constexpr (mode == Vote::uni) result = yes == lanes || yes == 0;
-  write_predicate(warp.predicate(insn->r[0]), result ? kFullMask : 0U, mask);
-  return insn + 1;
+  return by_members(warp, insn, mask, insn->r[2], [&](std::uint32_t lanes) {
+    const std::uint32_t yes = warp.predicate(insn->r[1]) & lanes;
+    bool result = false;
+    if constexpr (mode == Vote::all) result = yes == lanes;
+    if constexpr (mode == Vote::any) result = yes != 0;
+    if constexpr (mode == Vote::uni) result = yes == lanes || yes == 0;
+    write_predicate(warp.predicate(insn->r[0]), result ? kFullMask : 0U, lanes);
+  });
 }
 
 void write_uniform(Warp& warp, std::uint32_t row, std::uint32_t value, std::uint32_t mask) {
@@ -125,10 +162,9 @@ void write_uniform(Warp& warp, std::uint32_t row, std::uint32_t value, std::uint
 }
 
 const Insn* ballot(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const std::uint32_t lanes = members(warp, insn, mask, insn->r[2]);
-  if (lanes == 0) return nullptr;
-  write_uniform(warp, insn->r[0], warp.predicate(insn->r[1]) & lanes, mask);
-  return insn + 1;
+  return by_members(warp, insn, mask, insn->r[2], [&](std::uint32_t lanes) {
+    write_uniform(warp, insn->r[0], warp.predicate(insn->r[1]) & lanes, lanes);
+  });
 }
 
 /// Time that passes with each look at it: it is the same in every run, grows, and lets a kernel
@@ -162,27 +198,25 @@ std::uint32_t equal_lanes(const T* values, std::uint32_t lane, std::uint32_t lan
 
 template <class T>
 const Insn* match_any(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const std::uint32_t lanes = members(warp, insn, mask, insn->r[2]);
-  if (lanes == 0) return nullptr;
   std::array<T, kLanes> values{};
   std::memcpy(values.data(), warp.row<const T>(insn->r[1]), sizeof values);
   auto* const target = warp.row<std::uint32_t>(insn->r[0]);
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
-    target[lane] = equal_lanes(values.data(), lane, lanes);
-  }
-  return insn + 1;
+  return by_members(warp, insn, mask, insn->r[2], [&](std::uint32_t lanes) {
+    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+      target[lane] = equal_lanes(values.data(), lane, lanes);
+    }
+  });
 }
 
 template <class T>
 const Insn* match_all(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const std::uint32_t lanes = members(warp, insn, mask, insn->r[3]);
-  if (lanes == 0) return nullptr;
-  const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
-  const bool is_equal = equal_lanes(warp.row<const T>(insn->r[2]), first, lanes) == lanes;
-  write_uniform(warp, insn->r[0], is_equal ? lanes : 0U, mask);
-  write_predicate(warp.predicate(insn->r[1]), is_equal ? kFullMask : 0U, mask);
-  return insn + 1;
+  return by_members(warp, insn, mask, insn->r[3], [&](std::uint32_t lanes) {
+    const auto first = static_cast<std::uint32_t>(std::countr_zero(lanes));
+    const bool is_equal = equal_lanes(warp.row<const T>(insn->r[2]), first, lanes) == lanes;
+    write_uniform(warp, insn->r[0], is_equal ? lanes : 0U, lanes);
+    write_predicate(warp.predicate(insn->r[1]), is_equal ? kFullMask : 0U, lanes);
+  });
 }
 
 template <class T>
@@ -205,19 +239,23 @@ T reduce_pair(Reduce op, T a, T b) {
 
 template <class T, Reduce op>
 const Insn* reduce(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const std::uint32_t lanes = members(warp, insn, mask, insn->r[2]);
-  if (lanes == 0) return nullptr;
-  const auto* const values = warp.row<const T>(insn->r[1]);
-  T result = values[std::countr_zero(lanes)];
-  for (std::uint32_t left = lanes & (lanes - 1); left != 0; left &= left - 1) {
-    result = reduce_pair(op, result, values[std::countr_zero(left)]);
-  }
-  write_uniform(warp, insn->r[0], static_cast<std::uint32_t>(result), mask);
-  return insn + 1;
+  return by_members(warp, insn, mask, insn->r[2], [&](std::uint32_t lanes) {
+    const auto* const values = warp.row<const T>(insn->r[1]);
+    T result = values[std::countr_zero(lanes)];
+    for (std::uint32_t left = lanes & (lanes - 1); left != 0; left &= left - 1) {
+      result = reduce_pair(op, result, values[std::countr_zero(left)]);
+    }
+    write_uniform(warp, insn->r[0], static_cast<std::uint32_t>(result), lanes);
+  });
 }
 
 const Insn* warp_barrier(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  return members(warp, insn, mask, insn->r[0]) == 0 ? nullptr : insn + 1;
+  const LaunchState& launch = *warp.cta->launch;
+  return by_members(warp, insn, mask, insn->r[0], [&](std::uint32_t lanes) {
+    for (Observer* const observer : launch.access_observers) {
+      observer->on_lanes_ordered(warp.index, lanes);
+    }
+  });
 }
 
 /// Accesses happen one after the other, so there is nothing to order and nothing to prefetch.

@@ -32,7 +32,7 @@ class PathSchedule final : public Schedule {
       if (candidates[i].is_ready) ready.push_back(i);
     }
     if (ready.empty()) return std::nullopt;
-    return Turn{ready[choose(candidates.size(), ready.size())], kSliceInstructions, 1};
+    return Turn{ready[choose(ready.size())], kSliceInstructions, 1};
   }
   [[nodiscard]] std::uint64_t fair_turns(std::size_t count) const noexcept override {
     return bounds_->choices + 2 * count;
@@ -40,9 +40,11 @@ class PathSchedule final : public Schedule {
   [[nodiscard]] bool has_met_bound() const noexcept { return has_met_bound_; }
 
  private:
-  std::size_t choose(std::size_t warps, std::size_t options) {
+  /// At the beginning every warp is ready.
+  std::size_t choose(std::size_t options) {
     if (options == 1) return 0;
-    if (warps > bounds_->warps || next_ == bounds_->choices) {
+    is_too_wide_ = is_too_wide_ || options > bounds_->warps;
+    if (is_too_wide_ || next_ == bounds_->choices) {
       has_met_bound_ = true;
       return turn_++ % options;
     }
@@ -56,6 +58,7 @@ class PathSchedule final : public Schedule {
   const ExploreBounds* bounds_;
   std::size_t next_ = 0;
   std::size_t turn_ = 0;
+  bool is_too_wide_ = false;
   bool has_met_bound_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace cpverify::sim {
 /// What explore() tries at most: the number of interleavings grows as the binomial of the points.
 struct ExploreBounds {
   std::uint64_t runs = 10'000;
-  std::uint32_t warps = 4;     ///< Of all CTAs that are resident.
+  std::uint32_t warps = 4;     ///< Of all CTAs that are resident; fragments of independent threads.
   std::uint32_t choices = 64;  ///< Of one run; beyond them warps go on in turns.
 };
 

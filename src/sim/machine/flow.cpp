@@ -8,6 +8,7 @@
 #include "sim/isa/insn.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/dataflow.hpp"
+#include "sim/machine/fragments.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -38,8 +39,7 @@ bool reads_unwritten(const Warp& warp, const Dataflow& flow, std::uint32_t mask)
 }
 
 const Insn* watch(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const Dataflow& flow =
-      warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)];
+  const Dataflow& flow = warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)];
   if (!warp.undefined.is_watched_live()) return flow.handler(warp, insn, mask);
   if (reads_unwritten(warp, flow, mask)) {
     warp.wants_undefined = true;
@@ -72,14 +72,19 @@ bool is_followed(const Warp& warp) noexcept {
 
 const Insn* step_followed(Warp& warp, const Insn* insn, std::uint32_t mask) {
   std::vector<TracedAccess> accesses;
-  FlowStep step{&warp, insn, mask,
-                &warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)], {}};
+  FlowStep step{&warp,
+                insn,
+                mask,
+                &warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)],
+                {}};
   const std::array<FlowChecker*, kCheckersMax> checkers = following(warp);
   for (FlowChecker* const checker : checkers) {
     if (checker != nullptr) checker->before(step);
   }
   warp.trace = &accesses;
-  const Handler handler = checkers[0] != nullptr ? step.flow->handler : insn->handler;
+  // Control flow of independent threads has no handlers of its own.
+  Handler handler = checkers[0] != nullptr ? step.flow->handler : insn->handler;
+  if (warp.cta->launch->is_independent && is_fragment_control(insn->op)) handler = &step_fragment;
   const Insn* const next = mask != 0 ? handler(warp, insn, mask) : insn + 1;
   warp.trace = nullptr;
   if (warp.cta->launch->is_aborted) return nullptr;

@@ -10,6 +10,7 @@
 
 #include "cpverify/observer.hpp"
 #include "sim/machine/cta.hpp"
+#include "sim/machine/fragments.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/schedule.hpp"
 #include "sim/machine/spin.hpp"
@@ -50,6 +51,8 @@ GridRunner::GridRunner(LaunchState& launch, Schedule& schedule)
                           launch.request->block[2] +
                       kLanes - 1) /
                      kLanes},
+      places_per_warp_{launch.is_independent ? std::size_t{kLanes} : 1},
+      places_per_cta_{warps_per_cta_ * places_per_warp_},
       register_bytes_{launch.code->registers.size_bytes()} {}
 
 void GridRunner::run() {
@@ -68,7 +71,37 @@ void GridRunner::run() {
 }
 
 Warp& GridRunner::warp(std::size_t candidate) noexcept {
-  return slots_[candidate / warps_per_cta_].runner->cta().warps[candidate % warps_per_cta_];
+  return slots_[candidate / places_per_cta_].runner->cta().warps[candidate % places_per_cta_ /
+                                                                 places_per_warp_];
+}
+
+bool GridRunner::is_ready(std::size_t candidate) noexcept {
+  const Warp& candidates_warp = warp(candidate);
+  if (!launch_->is_independent) return candidates_warp.state == WarpState::ready;
+  return is_fragment_ready(candidates_warp, static_cast<std::uint32_t>(candidate % kLanes));
+}
+
+/// Of independent threads, a candidate is a fragment of its warp: it is what the warp runs until
+/// leave().
+void GridRunner::enter(std::size_t candidate) {
+  if (!launch_->is_independent) return;
+  load_fragment(warp(candidate), static_cast<std::uint32_t>(candidate % kLanes));
+  entered_lanes_ = warp(candidate).active;
+}
+
+void GridRunner::leave(std::size_t candidate) {
+  if (!launch_->is_independent) return;
+  const bool is_same = warp(candidate).active == entered_lanes_;
+  store_fragment(warp(candidate));
+  const std::size_t first = candidate - candidate % kLanes;
+  for (std::size_t i = first; i < first + kLanes; ++i) {
+    const bool was_ready = candidates_[i].is_ready;
+    candidates_[i].is_ready = is_ready(i);
+    const bool is_unchanged = was_ready && candidates_[i].is_ready && (i != candidate || is_same);
+    if (is_unchanged) continue;
+    candidates_[i].is_spinning = false;
+    progress_[i] = {};
+  }
 }
 
 bool GridRunner::can_add_slot() const noexcept {
@@ -83,7 +116,7 @@ bool GridRunner::can_add_slot() const noexcept {
 
 void GridRunner::add_slot() {
   slots_.push_back({std::make_unique<CtaRunner>(*launch_), 0});
-  candidates_.resize(slots_.size() * warps_per_cta_);
+  candidates_.resize(slots_.size() * places_per_cta_);
   progress_.resize(candidates_.size());
   start_cta(slots_.size() - 1);
 }
@@ -94,16 +127,20 @@ void GridRunner::start_cta(std::size_t slot) {
   ++living_;
   slots_[slot].living = warps_per_cta_;
   slots_[slot].runner->reset(cta_id(index, grid_));
-  for (std::size_t i = 0; i < warps_per_cta_; ++i) {
-    candidates_[slot * warps_per_cta_ + i] = {index * warps_per_cta_ + i, true, false};
-    progress_[slot * warps_per_cta_ + i] = {};
+  for (std::size_t i = 0; i < places_per_cta_; ++i) {
+    const std::size_t candidate = slot * places_per_cta_ + i;
+    candidates_[candidate] = {index * places_per_cta_ + i, is_ready(candidate), false};
+    progress_[candidate] = {};
   }
 }
 
 void GridRunner::take(const Turn& turn) {
+  enter(turn.candidate);
   run_stretch(turn);
   if (launch_->is_aborted) return;
-  const std::size_t slot = turn.candidate / warps_per_cta_;
+  leave(turn.candidate);
+  if (launch_->is_aborted) return;
+  const std::size_t slot = turn.candidate / places_per_cta_;
   if (warp(turn.candidate).state != WarpState::ready) {
     stop(turn.candidate);
     if (schedule_->has_rounds()) return;
@@ -123,7 +160,7 @@ void GridRunner::run_stretch(const Turn& turn) {
   Warp& running = warp(turn.candidate);
   Progress& progress = progress_[turn.candidate];
   if (progress.spin != Spin::none) {
-    probe(turn.candidate);
+    probe_running(turn.candidate);
     return;
   }
   const std::uint64_t before = launch_->warp_instructions;
@@ -134,13 +171,20 @@ void GridRunner::run_stretch(const Turn& turn) {
     run_warp_to_point(running, limit, turn.points);
   }
   progress.instructions += launch_->warp_instructions - before;
-  if (launch_->is_aborted || running.state != WarpState::ready) return;
+  const bool has_stopped = running.state != WarpState::ready || running.active == 0;
+  if (launch_->is_aborted || has_stopped) return;
   if (progress.instructions < kSliceInstructions - kProbeInstructions) return;
   progress.instructions = 0;
-  probe(turn.candidate);
+  probe_running(turn.candidate);
 }
 
 void GridRunner::probe(std::size_t candidate) {
+  enter(candidate);
+  probe_running(candidate);
+  if (!launch_->is_aborted) leave(candidate);
+}
+
+void GridRunner::probe_running(std::size_t candidate) {
   progress_[candidate].spin = run_probe(warp(candidate), register_bytes_);
   candidates_[candidate].is_spinning = progress_[candidate].spin != Spin::none;
 }
@@ -151,9 +195,11 @@ void GridRunner::stop(std::size_t candidate) {
   candidates_[candidate].is_spinning = false;
   progress_[candidate] = {};
   if (stopped.state == WarpState::done) {
-    Slot& slot = slots_[candidate / warps_per_cta_];
+    Slot& slot = slots_[candidate / places_per_cta_];
     --slot.living;
-    if (slot.living == 0) --living_;
+    if (slot.living > 0) return;
+    --living_;
+    report_pending_barriers(slot.runner->cta());
     return;
   }
   if (stopped.state == WarpState::at_warpgroup) return;
@@ -165,9 +211,9 @@ void GridRunner::stop(std::size_t candidate) {
 
 bool GridRunner::open_barriers(std::size_t slot) {
   if (!slots_[slot].runner->open_barriers()) return false;
-  for (std::size_t i = 0; i < warps_per_cta_; ++i) {
-    const std::size_t candidate = slot * warps_per_cta_ + i;
-    candidates_[candidate].is_ready = warp(candidate).state == WarpState::ready;
+  for (std::size_t i = 0; i < places_per_cta_; ++i) {
+    const std::size_t candidate = slot * places_per_cta_ + i;
+    candidates_[candidate].is_ready = is_ready(candidate);
   }
   return true;
 }

@@ -37,8 +37,12 @@ class GridRunner {
   [[nodiscard]] bool can_add_slot() const noexcept;
   void add_slot();
   void start_cta(std::size_t slot);
+  [[nodiscard]] bool is_ready(std::size_t candidate) noexcept;
+  void enter(std::size_t candidate);
+  void leave(std::size_t candidate);
   void take(const Turn& turn);
   void run_stretch(const Turn& turn);
+  void probe_running(std::size_t candidate);
   void probe(std::size_t candidate);
   void stop(std::size_t candidate);
   bool open_barriers(std::size_t slot);
@@ -55,8 +59,11 @@ class GridRunner {
   std::uint64_t cta_count_;
   std::uint64_t started_ = 0;
   std::size_t warps_per_cta_;
+  std::size_t places_per_warp_;  ///< Candidates: 1, or one for each lane that may run on its own.
+  std::size_t places_per_cta_;
   std::uint32_t register_bytes_;
-  std::size_t living_ = 0;  ///< CTAs that have not ended.
+  std::size_t living_ = 0;           ///< CTAs that have not ended.
+  std::uint32_t entered_lanes_ = 0;  ///< Of the fragment that runs, when its turn began.
   std::vector<Slot> slots_;
   std::vector<Candidate> candidates_;
   std::vector<Progress> progress_;  ///< One per candidate.

@@ -14,9 +14,11 @@
 #include "sim/check/fault_table.hpp"
 #include "sim/check/haltcheck.hpp"
 #include "sim/check/initcheck.hpp"
+#include "sim/check/lane_racecheck.hpp"
 #include "sim/check/memcheck.hpp"
 #include "sim/check/nan_flow.hpp"
 #include "sim/check/racecheck.hpp"
+#include "sim/check/synccheck.hpp"
 #include "sim/check/undefined_flow.hpp"
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/cta.hpp"
@@ -105,6 +107,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   Memcheck memcheck{faults};
   Initcheck initcheck{faults};
   Haltcheck haltcheck{faults};
+  Synccheck synccheck{faults};
 
   LaunchState state;
   state.memory = &memory;
@@ -112,7 +115,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   state.flow = &kernel.flow;
   state.request = &request;
   state.device = kernel.device;
-  state.observers = {&memcheck, &initcheck, &haltcheck};
+  state.observers = {&memcheck, &initcheck, &haltcheck, &synccheck};
   UndefinedFlow undefined{state};
   state.flow_checkers.undefined = &undefined;
   std::optional<NanFlow> nan_flow;
@@ -120,10 +123,14 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
     state.flow_checkers.special_values = &nan_flow.emplace(state, *request.special_values);
   }
   std::optional<Racecheck> racecheck;
+  std::optional<LaneRacecheck> lane_racecheck;
   if (request.is_race_checked) {
     const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
     racecheck.emplace(faults, kernel.code, (threads + 31) / 32);
     state.observers.push_back(&*racecheck);
+    if (request.schedule.threads == ThreadScheduling::independent) {
+      state.observers.push_back(&lane_racecheck.emplace(faults, kernel.code, (threads + 31) / 32));
+    }
   }
   state.observers.insert(state.observers.end(), observers.begin(), observers.end());
   for (Observer* const observer : state.observers) {
@@ -131,6 +138,8 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   }
   state.last_allocation.resize(kernel.code.insns.size());
   state.budget_left = request.instruction_budget;
+  state.is_independent = request.schedule.threads == ThreadScheduling::independent;
+  state.prefers_high_lanes = schedule.prefers_high_lanes();
   prepare_counts(state);
 
   GridRunner{state, schedule}.run();

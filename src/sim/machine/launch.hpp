@@ -57,13 +57,14 @@ struct LaunchResult {
 };
 
 /// Runs a kernel to its end on the device of its program, in the order of its schedule. Same memory
-/// and request: same bytes, same result. `observers` see the events of the run, besides memcheck
-/// and initcheck, which are always on.
+/// and request: same bytes, same result. `observers` see the events of the run, besides
+/// memcheck, initcheck and synccheck, which are always on.
 [[nodiscard]] LaunchResult launch(GlobalMemory& memory, const Kernel& kernel,
                                   const LaunchRequest& request,
                                   std::span<Observer* const> observers = {});
 
-/// The same in the order of a schedule that has not been used; request.schedule is not looked at.
+/// The same in the order of a schedule that has not been used; of request.schedule only
+/// `threads` is looked at.
 [[nodiscard]] LaunchResult launch(GlobalMemory& memory, const Kernel& kernel,
                                   const LaunchRequest& request, Schedule& schedule,
                                   std::span<Observer* const> observers = {});

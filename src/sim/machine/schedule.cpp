@@ -38,6 +38,7 @@ class InTurns final : public Schedule {
     return is_reverse_ ? count - 1 - index : index;
   }
   [[nodiscard]] bool has_rounds() const noexcept override { return true; }
+  [[nodiscard]] bool prefers_high_lanes() const noexcept override { return is_reverse_; }
   [[nodiscard]] std::optional<Turn> pick(std::span<const Candidate> candidates) override {
     while (next_ < candidates.size()) {
       const std::size_t place = is_reverse_ ? candidates.size() - 1 - next_ : next_;

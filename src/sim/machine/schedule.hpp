@@ -13,9 +13,10 @@ namespace cpverify::sim {
 /// A warp that has run so many instructions lets the others run: it may poll what they write.
 inline constexpr std::uint64_t kSliceInstructions = 1U << 16;
 
-/// A warp of a resident CTA, as a schedule sees it.
+/// A warp of a resident CTA, as a schedule sees it; of independent threads, a lane of one, which
+/// stands for the lanes that run together and of which it is the lowest.
 struct Candidate {
-  std::uint64_t id = 0;  ///< One number per warp of the launch, whatever the order of CTAs.
+  std::uint64_t id = 0;  ///< One number per candidate of the launch, whatever the order of CTAs.
   bool is_ready = false;
   bool is_spinning = false;  ///< Polls memory: it goes on when another warp has written.
 };
@@ -45,6 +46,9 @@ class Schedule {
   [[nodiscard]] virtual std::uint32_t resident_ctas() const noexcept { return 1; }
   /// Barriers open between two rounds only; otherwise as soon as they are complete.
   [[nodiscard]] virtual bool has_rounds() const noexcept { return false; }
+  /// Of the two sides of a branch that splits a fragment, the one with the lowest lane goes on; or
+  /// the other one.
+  [[nodiscard]] virtual bool prefers_high_lanes() const noexcept { return false; }
   /// The next turn, of a candidate that is ready. Nothing when none is ready, or at the end of a
   /// round. A candidate keeps its place until its CTA has ended.
   [[nodiscard]] virtual std::optional<Turn> pick(std::span<const Candidate> candidates) = 0;

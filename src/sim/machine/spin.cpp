@@ -82,7 +82,7 @@ Spin run_probe(Warp& warp, std::uint32_t register_bytes) {
       return Spin::none;
     }
     run_warp(warp, 1);
-    if (launch.is_aborted || warp.state != WarpState::ready) return Spin::none;
+    if (launch.is_aborted || warp.state != WarpState::ready || warp.active == 0) return Spin::none;
     if (warp.next != start.next) continue;
     if (start.is_state_of(warp)) return Spin::endless;
     has_returned = true;

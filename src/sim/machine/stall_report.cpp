@@ -1,6 +1,7 @@
 #include "sim/machine/stall_report.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,6 +14,8 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/machine/cta.hpp"
+#include "sim/machine/fragments.hpp"
+#include "sim/machine/places.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
 
@@ -21,25 +24,6 @@ namespace {
 
 /// Places that one report names; the others are counted.
 constexpr std::size_t kPlacesShown = 6;
-
-std::string place(const Warp& warp, const Insn* insn) {
-  const ExecutionPoint point = execution_point(warp, insn);
-  if (point.source_line == 0) return fmt::format("PTX line {}", point.ptx_line);
-  return fmt::format("{}:{}", point.source_file, point.source_line);
-}
-
-/// "warp 3", "warps 0-2, 5".
-std::string warp_names(const std::vector<std::uint32_t>& warps) {
-  std::vector<std::string> runs;
-  for (std::size_t first = 0; first < warps.size();) {
-    std::size_t last = first;
-    while (last + 1 < warps.size() && warps[last + 1] == warps[last] + 1) ++last;
-    runs.push_back(first == last ? fmt::format("{}", warps[first])
-                                 : fmt::format("{}-{}", warps[first], warps[last]));
-    first = last + 1;
-  }
-  return fmt::format("warp{} {}", warps.size() == 1 ? "" : "s", fmt::join(runs, ", "));
-}
 
 /// Warps that are at one place, in the order of their first.
 struct Group {
@@ -69,7 +53,14 @@ void describe_barriers(const Cta& cta, const std::string& prefix, std::vector<st
     std::vector<std::string> parts;
     parts.reserve(groups.size());
     for (const Group& group : groups) {
-      parts.push_back(fmt::format("{} at {}", warp_names(group.warps), group.where));
+      parts.push_back(fmt::format("{} at {}", numbered("warp", group.warps), group.where));
+    }
+    std::vector<std::uint32_t> exited;
+    for (const Warp& warp : cta.warps) {
+      if (warp.state == WarpState::done) exited.push_back(warp.index);
+    }
+    if (!exited.empty() && !count.is_for_all) {
+      parts.push_back(fmt::format("{} exited", numbered("warp", exited)));
     }
     if (count.arrived > count.waiting) {
       parts.push_back(fmt::format("{} by bar.arrive", (count.arrived - count.waiting) / kLanes));
@@ -96,20 +87,36 @@ void describe_warpgroups(const Cta& cta, const std::string& prefix,
     std::vector<std::string> parts;
     parts.reserve(groups.size());
     for (const Group& group : groups) {
-      parts.push_back(fmt::format("{} at {}", warp_names(group.warps), group.where));
+      parts.push_back(fmt::format("{} at {}", numbered("warp", group.warps), group.where));
     }
     lines.push_back(fmt::format("{}warpgroup {} has {} of {} warps: {}", prefix,
                                 first / kGroupWarps, count, kGroupWarps, fmt::join(parts, ", ")));
   }
 }
 
+/// What the lanes of a warp do that loops; empty when all of them are in the loop. Lanes that wait
+/// for others to leave it may be what those wait for: independent threads would go on.
+std::string describe_parts(const Warp& warp) {
+  if (!warp.fragments.empty()) return describe_fragments(warp, "loop for ever");
+  const std::uint32_t rest = ~warp.exited & ~warp.active;
+  if (rest == 0) return {};
+  return fmt::format("{} loop for ever at {} and {} until they are through",
+                     lane_names(warp.active), place(warp, warp.next), whereabouts(warp, rest));
+}
+
 void describe_loops(const Cta& cta, const std::string& prefix, std::vector<std::string>& lines) {
   std::vector<Group> groups;
   for (const Warp& warp : cta.warps) {
-    if (warp.state == WarpState::ready) add_to_group(groups, place(warp, warp.next), warp.index);
+    if (warp.state != WarpState::ready) continue;
+    const std::string parts = describe_parts(warp);
+    if (parts.empty()) {
+      add_to_group(groups, place(warp, warp.next), warp.index);
+    } else {
+      lines.push_back(fmt::format("{}warp {}: {}", prefix, warp.index, parts));
+    }
   }
   for (const Group& group : groups) {
-    lines.push_back(fmt::format("{}{} {} for ever at {}", prefix, warp_names(group.warps),
+    lines.push_back(fmt::format("{}{} {} for ever at {}", prefix, numbered("warp", group.warps),
                                 group.warps.size() == 1 ? "loops" : "loop", group.where));
   }
 }
@@ -131,11 +138,21 @@ std::string describe(const std::vector<Cta*>& ctas) {
   return fmt::format("{}", fmt::join(lines, "; "));
 }
 
+/// Of independent threads, one that loops stands for its warp.
+void load_ready_fragment(Warp& warp) {
+  for (std::uint32_t place = 0; place < warp.fragments.size(); ++place) {
+    if (!is_fragment_ready(warp, place)) continue;
+    load_fragment(warp, place);
+    return;
+  }
+}
+
 /// Reported where the first warp stands that is ready, or that is not.
 void report_stall(const std::vector<Cta*>& ctas, bool is_ready, const std::string& detail) {
   for (Cta* const cta : ctas) {
     for (Warp& warp : cta->warps) {
       if (warp.state == WarpState::done || (warp.state == WarpState::ready) != is_ready) continue;
+      load_ready_fragment(warp);
       ViolationEvent event;
       event.kind = FaultKind::deadlock;
       event.space = MemorySpace::shared;
@@ -151,6 +168,24 @@ void report_stall(const std::vector<Cta*>& ctas, bool is_ready, const std::strin
 
 void report_barrier_deadlock(const std::vector<Cta*>& ctas) {
   report_stall(ctas, false, "warps wait for barriers that will not complete: " + describe(ctas));
+}
+
+void report_pending_barriers(Cta& cta) {
+  for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
+    const BarrierArrivals& arrivals = cta.arrivals[barrier];
+    if (arrivals.threads == 0 || count_barrier(cta, barrier).is_complete()) continue;
+    const std::string detail = fmt::format(
+        "the CTA ends and barrier {} has {} of {} threads, by bar.arrive: a bar.sync is "
+        "missing",
+        barrier, arrivals.threads, arrivals.expected);
+    ViolationEvent event;
+    event.kind = FaultKind::barrier_mismatch;
+    event.lanes = 1;
+    event.detail = detail;
+    report(cta.warps[static_cast<std::size_t>(std::countr_zero(arrivals.warps))], arrivals.last,
+           event);
+    return;
+  }
 }
 
 void report_livelock(const std::vector<Cta*>& ctas, std::uint64_t unstarted) {

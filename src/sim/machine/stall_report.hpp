@@ -17,4 +17,7 @@ void report_barrier_deadlock(const std::vector<Cta*>& ctas);
 /// there was no room.
 void report_livelock(const std::vector<Cta*>& ctas, std::uint64_t unstarted);
 
+/// The CTA has ended: a fault if a bar.arrive still waits for others.
+void report_pending_barriers(Cta& cta);
+
 }  // namespace cpverify::sim

@@ -32,6 +32,14 @@ struct StackEntry {
   std::uint32_t lanes = 0;
 };
 
+/// Lanes of a warp that run together when threads are scheduled independently.
+struct Fragment {
+  std::uint32_t lanes = 0;  ///< 0: there is none.
+  const Insn* next = nullptr;
+  bool is_waiting = false;    ///< At the `.sync` instruction `next`, for all of `members`.
+  std::uint32_t members = 0;  ///< May have exited.
+};
+
 /// 32 lanes in lockstep. Registers are rows of 32 lanes; `active` says which lanes execute.
 struct Warp {
   std::byte* registers = nullptr;  ///< 64-byte aligned.
@@ -43,6 +51,9 @@ struct Warp {
   std::uint32_t index = 0;
   const Insn* next = nullptr;  ///< Where a ready or waiting warp goes on.
   std::vector<StackEntry> stack;
+  /// Empty, or of independent threads [32]: the fragments that do not run now, each at the place of
+  /// its lowest lane.
+  std::vector<Fragment> fragments;
   std::uint32_t barrier = 0;          ///< While at_barrier: which.
   std::uint32_t barrier_threads = 0;  ///< And for how many threads; kFullMask for all.
   AsyncCopies async;

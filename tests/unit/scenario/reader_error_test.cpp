@@ -356,6 +356,9 @@ TEST(ReaderErrors, CheckTheSchedule) {
             "pct keeps several; leave racecheck out, or choose policy round_robin, reverse or "
             "run_to_block");
   EXPECT_EQ(with_rest("checks: [racecheck]\nschedule: {policy: run_to_block}"), "no error");
+  EXPECT_EQ(with_rest("schedule: {policy: reverse, threads: independant}"),
+            "x.yaml:5:38: unknown threads 'independant'; did you mean 'independent'? expected one "
+            "of: converged, independent");
 }
 
 TEST(ReaderErrors, CheckHowSumsAreTaken) {

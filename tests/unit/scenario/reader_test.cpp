@@ -65,7 +65,7 @@ requests:
 scheduler: {max_batched_tokens: 16}
 padding: {token_multiple: 4}
 data: {modes: [poison, random], seed: 3}
-schedule: {policy: pct, seed: 9, depth: 5}
+schedule: {policy: pct, seed: 9, depth: 5, threads: independent}
 mma_accumulation: truncating
 reduction: {order: ring, ring: [1, 0], channels: 2, chunk: 512}
 checks: [output, metadata]
@@ -108,6 +108,7 @@ expect:
   EXPECT_EQ(scenario.schedule.depth, 5U);
   EXPECT_EQ(scenario.mma_accumulation, MmaAccumulation::truncating);
   EXPECT_EQ(text(scenario.reduction), "ring(1 0; channels 2; chunk 512)");
+  EXPECT_EQ(scenario.schedule.threads, ThreadScheduling::independent);
   EXPECT_THAT(scenario.checks, ElementsAre(Check::metadata, Check::output));  // Sorted.
   ASSERT_TRUE(scenario.inject);
   EXPECT_EQ(scenario.inject->defect, "some_defect");

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cpverify/schedule.hpp"
 #include "numerics/float16.hpp"
 #include "support/rng.hpp"
 #include "unit/sim/simulated_device.hpp"
@@ -107,7 +108,7 @@ struct AttentionProblem {
 class AttentionRun {
  public:
   AttentionRun(const AttentionProblem& problem, const std::string& ptx, bool is_mma,
-               bool is_race_checked = false)
+               bool is_race_checked = false, const ScheduleSpec& schedule = {})
       : problem_{&problem} {
     device_.load(ptx);
     const std::uint64_t q = device_.upload(problem.q);
@@ -135,6 +136,7 @@ class AttentionRun {
           shape({tiles, heads, static_cast<std::uint32_t>(problem.kv_lens.size())}, {128, 1, 1},
                 5 * 64 * 64 * 2);
       request.is_race_checked = is_race_checked;
+      request.schedule = schedule;
       result = device_.run("mma_attn", request,
                            Parameters{q, k, v, cu_q, lens, table, pages, heads_q, heads_kv,
                                       problem.scale_log2(), out_, lse_});
@@ -142,6 +144,7 @@ class AttentionRun {
       LaunchRequest request =
           shape({static_cast<std::uint32_t>(problem.tokens()), heads, 1}, {128, 1, 1});
       request.is_race_checked = is_race_checked;
+      request.schedule = schedule;
       result = device_.run("paged_attn", request,
                            Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
                                       problem.scale_log2(), std::int32_t{1}, out_, lse_});
@@ -164,6 +167,15 @@ class AttentionRun {
             << "row " << row << " element " << i;
       }
     }
+  }
+
+  /// Output and LSE, byte by byte.
+  [[nodiscard]] std::vector<std::uint8_t> output() {
+    const std::size_t rows = problem_->tokens() * problem_->heads_q;
+    auto bytes = device_.download<std::uint8_t>(out_, rows * problem_->head_dim * 2);
+    const auto lse = device_.download<std::uint8_t>(lse_, rows * 4);
+    bytes.insert(bytes.end(), lse.begin(), lse.end());
+    return bytes;
   }
 
   LaunchResult result;

@@ -50,23 +50,23 @@ TEST(BarArrive, DoesNotCountForTheNextUse) {
 }
 
 TEST(BarArrive, IsInTheReportOfADeadlock) {
-  // Warp 0 waits for three warps, warp 1 has arrived, and there is no third.
+  // Warp 0 waits for three warps, warp 1 has arrived, and the third is gone.
   LaunchResult result;
   run_cta(
-      "setp.ge.u32 %p1, %r9, 32; @%p1 bra ARRIVE; bar.sync 1, 96; bra.uni DONE; "
-      "ARRIVE: bar.arrive 1, 96; DONE:",
-      64, result);
+      "setp.ge.u32 %p2, %r9, 64; @%p2 ret; setp.ge.u32 %p1, %r9, 32; @%p1 bra ARRIVE; "
+      "bar.sync 1, 96; bra.uni DONE; ARRIVE: bar.arrive 1, 96; DONE:",
+      96, result);
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].detail,
             "warps wait for barriers that will not complete: barrier 1 has 2 of 3 warps: warp 0 at "
-            "PTX line 7, 1 by bar.arrive");
+            "PTX line 7, warps 1-2 exited, 1 by bar.arrive");
 }
 
 TEST(BarArrive, NeedsAMultipleOfTheWarpSize) {
   LaunchResult result;
   run_cta("bar.arrive 1, 33;", 64, result);
   ASSERT_EQ(result.faults.size(), 1U);
-  EXPECT_EQ(result.faults[0].kind, FaultKind::illegal_instruction);
+  EXPECT_EQ(result.faults[0].kind, FaultKind::invalid_barrier);
 }
 
 TEST(BarRed, CountsOverTheCta) {
@@ -98,7 +98,7 @@ TEST(BarRed, InDivergentCodeIsReported) {
   LaunchResult result;
   run_cta("setp.lt.u32 %p1, %r9, 40; @%p1 bar.red.popc.u32 %r0, 0, %p1;", 64, result);
   ASSERT_EQ(result.faults.size(), 1U);
-  EXPECT_EQ(result.faults[0].kind, FaultKind::deadlock);
+  EXPECT_EQ(result.faults[0].kind, FaultKind::barrier_divergence);
 }
 
 TEST(Breakpoint, EndsTheLaunch) {

@@ -90,12 +90,12 @@ TEST(Barrier, WarpsThatHaveExitedCountAsArrived) {
   EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
 }
 
-TEST(Barrier, InDivergentCodeIsADeadlock) {
+TEST(Barrier, InDivergentCodeIsReported) {
   const LaunchResult result =
       run_plain("mov.u32 %r1, %tid.x; setp.lt.u32 %p1, %r1, 7;\n@%p1 bar.sync 0;",
                 shape({1, 1, 1}, {32, 1, 1}));
   ASSERT_EQ(result.faults.size(), 1U);
-  EXPECT_EQ(result.faults[0].kind, FaultKind::deadlock);
+  EXPECT_EQ(result.faults[0].kind, FaultKind::barrier_divergence);
   EXPECT_EQ(result.faults[0].count, 7U);
   EXPECT_EQ(result.faults[0].ptx_line, 7U);
 }
@@ -120,7 +120,7 @@ TEST(Barrier, OfSomeThreadsWaitsForThemOnly) {
   EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
   const LaunchResult odd = run_plain("bar.sync 1, 33;", shape({1, 1, 1}, {64, 1, 1}));
   ASSERT_EQ(odd.faults.size(), 1U);
-  EXPECT_EQ(odd.faults[0].kind, FaultKind::illegal_instruction);
+  EXPECT_EQ(odd.faults[0].kind, FaultKind::invalid_barrier);
 }
 
 TEST(Watchdog, EndsALoopWithoutEnd) {

@@ -276,6 +276,26 @@ TEST(Racecheck, NothingIsReportedForTheRealKernels) {
   }
 }
 
+TEST(Racecheck, ReadsThatCoverEarlierReadsInPartAreTheReadersOwn) {
+  // Words 8-31 of the row once had warp 1 as their reader, before a barrier of all. Then warp 0
+  // reads words 0-7, all words after a barrier with warp 1 only, and writes them: nobody else has a
+  // part in it. The same with 16 bytes by each lane.
+  const std::string begin =
+      "setp.eq.u32 %p4, %r1, 1; setp.eq.u32 %p5, %r1, 2; shl.b32 %r10, %r2, 4; "
+      "add.u32 %r10, %r4, %r10; @%p1 st.shared.v4.u32 [%r10], {%r0, %r0, %r0, %r0}; bar.sync 0; "
+      "@%p4 ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [%r10]; bar.sync 0; @%p5 ret;\n";
+  for (const std::string& all :
+       {std::string{
+            "@%p1 ld.shared.u32 %r11, [%r8]; bar.sync 1, 64; @%p1 st.shared.u32 [%r8], %r2;"},
+        std::string{"@%p1 ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [%r10]; bar.sync 1, 64; "
+                    "@%p1 st.shared.v4.u32 [%r10], {%r0, %r0, %r0, %r0};"}}) {
+    const Outcome outcome = run_body(
+        begin + "setp.lt.u32 %p6, %r0, 6; @%p6 ld.shared.u32 %r11, [%r8]; bar.sync 1, 64;\n" + all,
+        1, 96);
+    EXPECT_THAT(outcome.races, IsEmpty()) << describe(outcome.result.faults);
+  }
+}
+
 TEST(Racecheck, TheMissingBarrierOfARealKernelIsReported) {
   const AttentionProblem problem{128, {5, 3}, {20, 40}};
   const AttentionRun run{problem, read_ptx("paged_attn.nobar.ptx"), false, true};

@@ -28,6 +28,20 @@ TEST(ReadSchedule, ReadsWhatTextWrites) {
   }
 }
 
+TEST(ReadSchedule, TakesASuffixForIndependentThreads) {
+  for (const SchedulePolicy policy : kSchedulePolicies) {
+    const ScheduleSpec spec{policy, is_seeded(policy) ? 7U : 0U, 3, ThreadScheduling::independent};
+    const ScheduleSpec read = read_schedule(text(spec));
+    EXPECT_EQ(read.policy, policy);
+    EXPECT_EQ(read.seed, spec.seed);
+    EXPECT_EQ(read.threads, ThreadScheduling::independent);
+  }
+  EXPECT_EQ(read_schedule("random:7").threads, ThreadScheduling::converged);
+  EXPECT_NE(error_of("+its"), "no error");
+  EXPECT_NE(error_of("random+its:7"), "no error");
+  EXPECT_NE(error_of("reverse+its+its"), "no error");
+}
+
 TEST(ReadSchedule, TakesSeed0WhenThereIsNone) {
   EXPECT_EQ(read_schedule("random").policy, SchedulePolicy::random);
   EXPECT_EQ(read_schedule("random").seed, 0U);
