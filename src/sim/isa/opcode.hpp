@@ -10,7 +10,7 @@ namespace cpverify::sim {
 /// What an instruction does besides writing its registers.
 enum class Effect : std::uint8_t { pure, memory, barrier, branch, exit, join };
 
-enum class Op : std::uint8_t {
+enum class Op : std::uint16_t {
 #define INSN(id, ...) id,
 #include "sim/isa/instructions.inc"
 #undef INSN

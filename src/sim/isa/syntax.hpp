@@ -56,7 +56,8 @@ struct Modifiers {
   Test test = Test::finite;
   Type a_element = Type::none;  ///< Of A and B, in mma forms that leave it open.
   Type b_element = Type::none;
-  std::uint8_t vector = 1;  ///< Elements: 1, 2 or 4.
+  std::uint8_t vector = 1;      ///< Elements: 1, 2 or 4.
+  std::uint8_t dimensions = 0;  ///< Of a tensor.
   MemoryOrder order = MemoryOrder::weak;
   bool is_ftz = false;
   bool is_sat = false;
