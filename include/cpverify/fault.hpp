@@ -19,7 +19,7 @@ enum class FaultKind : std::uint8_t {
   unfinished_copy,      ///< A CTA ended before a bulk copy of its shared memory was waited for.
 };
 
-enum class MemorySpace : std::uint8_t { global, shared, local, param };
+enum class MemorySpace : std::uint8_t { global, shared, local, param, registers };
 
 /// One defect that the machine saw, in the machine's terms; the runner adds the plan's.
 struct Fault {

@@ -28,6 +28,8 @@ std::string_view name(MemorySpace space) noexcept {
       return "local";
     case MemorySpace::param:
       return "param";
+    case MemorySpace::registers:
+      return "registers";
   }
   return "?";
 }
@@ -60,6 +62,7 @@ std::string describe_place(const Fault& fault, const FoundAllocation& found, Fin
   if (fault.space != MemorySpace::global) {
     finding.buffer = std::string{name(fault.space)};
     finding.element = static_cast<std::int64_t>(fault.address);
+    if (fault.space == MemorySpace::registers) return "a register";
     return fmt::format("byte {} of {} memory", fault.address, name(fault.space));
   }
   if (found.allocation == nullptr) return fmt::format("address {:#x}", fault.address);

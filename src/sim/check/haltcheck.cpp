@@ -11,6 +11,7 @@ void Haltcheck::on_violation(const ExecutionPoint& point, const ViolationEvent& 
     case FaultKind::illegal_instruction:
     case FaultKind::mbarrier_misuse:
     case FaultKind::unfinished_copy:
+    case FaultKind::race:  // Of registers: that of memory is racecheck's own.
       faults_->add(point, event);
       return;
     default:

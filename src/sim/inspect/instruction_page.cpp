@@ -29,7 +29,8 @@ Generated from `src/sim/isa/instructions.inc` by `cpverify kernel --instructions
 A form is written as in the PTX manual: `{.x}` may be left out, and a name of the table of suffixes stands for any of its
 members. Operands: `d` is written, `a b c e` are read, `[a]` is an address, `l` a label, `p q` predicates that are written;
 `*4` is a vector of four registers, `*v` one as long as `.v2` or `.v4` says, `?` may be left out, `:t` is the type when it
-is not `.type`. The decoder turns what is behind a slash into a form of its own. Any instruction may be guarded.
+is not `.type`; of a `.m64nNk16` and its like, with N = 8, 16, ..., 256, `*n` is a vector of N / 2 registers and `*h` of N / 4;
+`s` is the constant 1 or -1, `f` the constant 0 or 1. The decoder turns what is behind a slash into a form of its own. Any instruction may be guarded.
 
 Outside of instructions: `.entry`, `.func` (calls are inlined: neither recursive nor indirect nor guarded), `.reg`, `.global`,
 `.const`, `.shared`, `.local`, `.param`, `.maxntid`, `.reqntid`, `.loc`, `.file`, `.pragma` and debug sections (skipped).

@@ -23,9 +23,9 @@ struct SourceLine {
 struct Code {
   KernelInfo info;
   std::vector<Insn> insns;
-  std::vector<Form> forms;        ///< One per instruction.
-  std::vector<SourceLine> lines;  ///< One per instruction.
-  std::vector<std::uint32_t> wide;
+  std::vector<Form> forms;          ///< One per instruction.
+  std::vector<SourceLine> lines;    ///< One per instruction.
+  std::vector<std::uint32_t> wide;  ///< Registers, before them how many; see Insn::target.
   std::vector<std::string> files{""};
   RegisterFile registers;
 };

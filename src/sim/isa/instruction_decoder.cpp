@@ -43,6 +43,26 @@ bool is_float(Type type) {
   return type == Type::f32 || type == Type::f64 || type == Type::f16 || type == Type::bf16;
 }
 
+/// The row of the same multiplication whose A is in registers, not in shared memory.
+Op with_a_in_registers(Op op) {
+  switch (op) {
+    case Op::wgmma_half:
+      return Op::wgmma_half_registers;
+    case Op::wgmma_half_f16:
+      return Op::wgmma_half_f16_registers;
+    case Op::wgmma_tf32:
+      return Op::wgmma_tf32_registers;
+    case Op::wgmma_f8:
+      return Op::wgmma_f8_registers;
+    case Op::wgmma_f8_f16:
+      return Op::wgmma_f8_f16_registers;
+    case Op::wgmma_int8:
+      return Op::wgmma_int8_registers;
+    default:
+      return op;
+  }
+}
+
 /// Where registers wider than the type may be written. Source: PTX ISA, "Operand Size Exceeding
 /// Instruction-Type Size".
 bool may_widen(Op op) {
@@ -66,6 +86,9 @@ Form InstructionDecoder::find_form(const InstructionAst& ast) {
   if (form.op == Op::mov) {
     const std::optional<Op> packing = packing_op(ast, form.modifiers.type);
     if (packing) form.op = *packing;
+  }
+  if (ast.operands.size() > 1 && ast.operands[1].kind == Operand::Kind::vector) {
+    form.op = with_a_in_registers(form.op);
   }
   return form;
 }
@@ -174,6 +197,10 @@ void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spe
     decode_label(pending, operand);
     return;
   }
+  if (spec.role == OperandSpec::Role::sign || spec.role == OperandSpec::Role::flag) {
+    decode_constant(pending, operand, spec.role == OperandSpec::Role::sign);
+    return;
+  }
   const Type type = spec.type(pending.form.modifiers);
   const bool is_target = spec.role == OperandSpec::Role::target;
   const auto decode_one = [&](const Operand& one) {
@@ -183,7 +210,7 @@ void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spe
       decode_source(pending, one, type);
     }
   };
-  const std::size_t count = spec.count == 0 ? pending.form.modifiers.vector : spec.count;
+  const std::size_t count = spec.register_count(pending.form.modifiers);
   if (operand.kind == Operand::Kind::vector) {
     if (!spec.is_vector || operand.elements.size() != count) {
       fail(operand.where,
@@ -209,6 +236,15 @@ void InstructionDecoder::decode_pair(Pending& pending, const OperandSpec& spec,
     fail(operand.where, fmt::format("'{}' is not a predicate register", operand.pair));
   }
   pending.rows.push_back(pair->row);
+}
+
+/// A constant that is 1 or -1, or 0 or 1.
+void InstructionDecoder::decode_constant(Pending& pending, const Operand& operand, bool is_sign) {
+  const std::uint64_t other = is_sign ? ~0ULL : 0;
+  if (operand.kind != Operand::Kind::integer || (operand.bits != 1 && operand.bits != other)) {
+    fail(operand.where, fmt::format("expected the constant {}", is_sign ? "1 or -1" : "0 or 1"));
+  }
+  pending.rows.push_back(code_->registers.constant(operand.bits, 4));
 }
 
 void InstructionDecoder::decode_label(Pending& pending, const Operand& operand) {
@@ -356,6 +392,7 @@ void InstructionDecoder::place_rows(Pending& pending) {
     for (std::size_t i = 0; i < rows.size(); ++i) pending.insn.r[i] = rows[i];
     return;
   }
+  code_->wide.push_back(static_cast<std::uint32_t>(rows.size()));
   pending.insn.target = static_cast<std::uint32_t>(code_->wide.size());
   code_->wide.insert(code_->wide.end(), rows.begin(), rows.end());
 }

@@ -33,7 +33,12 @@ OperandSpec parse_spec(std::string_view text) {
   const std::size_t star = text.find('*');
   if (star != std::string_view::npos) {
     spec.is_vector = true;
-    spec.count = text[star + 1] == 'v' ? 0 : static_cast<std::uint8_t>(text[star + 1] - '0');
+    const char count = text[star + 1];
+    if (count == 'n' || count == 'h') {
+      spec.columns_per_register = count == 'n' ? 2 : 4;
+    } else {
+      spec.count = count == 'v' ? 0 : static_cast<std::uint8_t>(count - '0');
+    }
   }
   switch (text.front()) {
     case 'd':
@@ -54,6 +59,12 @@ OperandSpec parse_spec(std::string_view text) {
       break;
     case 'l':
       spec.role = OperandSpec::Role::label;
+      break;
+    case 's':
+      spec.role = OperandSpec::Role::sign;
+      break;
+    case 'f':
+      spec.role = OperandSpec::Role::flag;
       break;
     default:
       spec.role = OperandSpec::Role::source;
@@ -101,6 +112,11 @@ Type OperandSpec::type(const Modifiers& modifiers) const noexcept {
       return fixed;
   }
   return Type::none;
+}
+
+std::size_t OperandSpec::register_count(const Modifiers& modifiers) const noexcept {
+  if (columns_per_register != 0) return modifiers.columns / columns_per_register;
+  return count == 0 ? modifiers.vector : count;
 }
 
 const std::vector<OperandSpec>& operand_specs(Op op) {

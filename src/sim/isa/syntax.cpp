@@ -173,9 +173,10 @@ constexpr std::string_view listed_types(std::string_view name) {
 
 /// Types of the elements of A and B.
 bool match_element_class(std::string_view name, std::string_view word, Modifiers& modifiers) {
-  const bool is_a = name == "abyte" || name == "afp8";
-  if (!is_a && name != "bbyte" && name != "bfp8") return false;
+  const bool is_a = name == "abyte" || name == "afp8" || name == "ahalf";
+  if (!is_a && name != "bbyte" && name != "bfp8" && name != "bhalf") return false;
   (is_a ? modifiers.a_element : modifiers.b_element) = find_type(word);
+  if (name.ends_with("half")) return is_listed("f16 bf16", word);
   return is_listed(name.ends_with("byte") ? "u8 s8" : "e4m3 e5m2", word);
 }
 
@@ -228,6 +229,23 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   if (name == "direction") return set(kDirections, modifiers.is_left);
   if (name == "shift_mode") return set(kShiftModes, modifiers.is_wrapped);
   return false;
+}
+
+/// m64nNk16 stands for all N = 8, 16, ..., 256. Source: PTX ISA, "wgmma.mma_async".
+bool match_shape_class(std::string_view name, std::string_view word, Modifiers& modifiers) {
+  constexpr std::string_view kRows = "m64n";
+  constexpr std::uint32_t kColumnsMax = 256;
+  if (!name.starts_with("m64nN") || !word.starts_with(kRows)) return false;
+  std::uint32_t columns = 0;
+  std::size_t at = kRows.size();
+  for (; at < word.size() && word[at] >= '0' && word[at] <= '9' && columns <= kColumnsMax; ++at) {
+    columns = 10 * columns + static_cast<std::uint32_t>(word[at] - '0');
+  }
+  if (word[kRows.size()] == '0' || columns == 0 || columns % 8 != 0 || columns > kColumnsMax) {
+    return false;
+  }
+  modifiers.columns = static_cast<std::uint16_t>(columns);
+  return word.substr(at) == name.substr(kRows.size() + 1);
 }
 
 bool match_inert_class(std::string_view name, std::string_view word) {
@@ -294,7 +312,8 @@ bool match(std::span<const Element> elements, std::span<const std::string_view> 
     const std::string_view word = words.front();
     Modifiers with = modifiers;
     if ((match_type_class(element.name, word, row, with) ||
-         match_value_class(element.name, word, with) || match_inert_class(element.name, word) ||
+         match_value_class(element.name, word, with) ||
+         match_shape_class(element.name, word, with) || match_inert_class(element.name, word) ||
          match_literal(element.name, word, with)) &&
         match(elements.subspan(1), words.subspan(1), row, with)) {
       modifiers = with;

@@ -22,6 +22,7 @@
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/warpgroup.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -129,6 +130,7 @@ CtaRunner::CtaRunner(LaunchState& launch)
   cta_.shared = CheckedBytes{std::size_t{launch.code->info.static_shared_bytes} +
                              launch.request->shared_bytes};
   cta_.warps.resize(warp_count);
+  cta_.warpgroups.resize((warp_count + kGroupWarps - 1) / kGroupWarps);
   registers_.reset(static_cast<std::byte*>(
       ::operator new[](warp_count * register_bytes_, std::align_val_t{kAlignBytes})));
   make_image();
@@ -201,6 +203,8 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.has_polled = false;
   warp.awaited = kNoIndex;
   warp.async.reset();
+  warp.in_flight.clear();
+  warp.has_fenced_registers = false;
   warp.local.reset();
 }
 
@@ -211,6 +215,7 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
   cta_.mbarriers.clear();
   cta_.async = {};
   cta_.clock = 0;
+  for (Warpgroup& group : cta_.warpgroups) group.reset();
   for (Warp& warp : cta_.warps) reset_warp(warp);
   for (Observer* const observer : launch_->access_observers) observer->on_cta(id);
 }
@@ -301,7 +306,7 @@ void CtaRunner::open_barrier(std::uint32_t barrier) {
 }
 
 bool CtaRunner::open_barriers() {
-  bool has_opened = false;
+  bool has_opened = open_warpgroups(cta_);
   for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
     const BarrierCount count = count_barrier(cta_, barrier);
     if (!count.is_complete()) continue;
@@ -337,9 +342,9 @@ bool is_point(const Insn& insn) {
          insn.op == Op::barrier_arrive;
 }
 
-/// The loop of the machine, compiled four times: most launches do not count, and most schedules do
-/// not stop at points.
-template <bool is_counting, bool has_points>
+/// The loop of the machine, compiled eight times: most launches do not count, most schedules do not
+/// stop at points, and most warps have no wgmma in flight whose registers must be watched.
+template <bool is_counting, bool has_points, bool is_watched>
 void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
   LaunchState& launch = *warp.cta->launch;
   const std::uint64_t limit = std::min(slice, launch.budget_left);
@@ -362,27 +367,37 @@ void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
       count.executed += lanes;
       count.skipped += static_cast<std::uint64_t>(std::popcount(warp.active & ~mask));
     }
+    if constexpr (is_watched) {
+      if (mask != 0 && is_reaching_into_flight(warp, insn, mask)) {
+        insn = nullptr;
+        break;
+      }
+    }
     insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
   }
   account(warp, insn, executed, threads);
 }
 
-}  // namespace
-
-void run_warp(Warp& warp, std::uint64_t slice) {
-  if (warp.cta->launch->counts.empty()) {
-    execute<false, false>(warp, slice, 0);
+template <bool has_points>
+void run(Warp& warp, std::uint64_t slice, std::uint32_t points) {
+  const bool is_counting = !warp.cta->launch->counts.empty();
+  if (!warp.in_flight.empty()) {
+    is_counting ? execute<true, has_points, true>(warp, slice, points)
+                : execute<false, has_points, true>(warp, slice, points);
   } else {
-    execute<true, false>(warp, slice, 0);
+    is_counting ? execute<true, has_points, false>(warp, slice, points)
+                : execute<false, has_points, false>(warp, slice, points);
   }
 }
 
+}  // namespace
+
+void run_warp(Warp& warp, std::uint64_t slice) {
+  run<false>(warp, slice, 0);
+}
+
 void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points) {
-  if (warp.cta->launch->counts.empty()) {
-    execute<false, true>(warp, slice, points);
-  } else {
-    execute<true, true>(warp, slice, points);
-  }
+  run<true>(warp, slice, points);
 }
 
 ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {

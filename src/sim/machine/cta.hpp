@@ -16,6 +16,7 @@
 #include "sim/machine/launch.hpp"
 #include "sim/machine/mbarrier.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/warpgroup.hpp"
 
 namespace cpverify::sim {
 
@@ -52,6 +53,7 @@ struct Cta {
   std::array<std::uint32_t, 3> id{};
   CheckedBytes shared;
   std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;  ///< Four warps each; the last may be incomplete.
   std::array<BarrierArrivals, kBarrierCount> arrivals{};
   std::map<std::uint32_t, Mbarrier> mbarriers;  ///< By offset in shared memory.
   AsyncWork async;

@@ -161,6 +161,7 @@ void GridRunner::stop(std::size_t candidate) {
     finish(slot.runner->cta());
     return;
   }
+  if (stopped.state == WarpState::at_warpgroup) return;
   const ExecutionPoint point = execution_point(stopped, stopped.next - 1);
   for (Observer* const observer : launch_->observers) {
     observer->on_barrier(point, stopped.barrier, BarrierEvent::arrive);

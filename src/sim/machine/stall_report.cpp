@@ -1,5 +1,6 @@
 #include "sim/machine/stall_report.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,6 +14,7 @@
 #include "sim/isa/insn.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/warpgroup.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -78,6 +80,29 @@ void describe_barriers(const Cta& cta, const std::string& prefix, std::vector<st
   }
 }
 
+/// "warpgroup 1 has 3 of 4 warps: warps 4-6 at kernels/a.cu:12".
+void describe_warpgroups(const Cta& cta, const std::string& prefix,
+                         std::vector<std::string>& lines) {
+  for (std::size_t first = 0; first < cta.warps.size(); first += kGroupWarps) {
+    std::vector<Group> groups;
+    std::size_t count = 0;
+    for (std::size_t i = first; i < std::min(first + kGroupWarps, cta.warps.size()); ++i) {
+      const Warp& warp = cta.warps[i];
+      if (warp.state != WarpState::at_warpgroup) continue;
+      add_to_group(groups, place(warp, warp.next - 1), warp.index);
+      ++count;
+    }
+    if (count == 0) continue;
+    std::vector<std::string> parts;
+    parts.reserve(groups.size());
+    for (const Group& group : groups) {
+      parts.push_back(fmt::format("{} at {}", warp_names(group.warps), group.where));
+    }
+    lines.push_back(fmt::format("{}warpgroup {} has {} of {} warps: {}", prefix,
+                                first / kGroupWarps, count, kGroupWarps, fmt::join(parts, ", ")));
+  }
+}
+
 void describe_loops(const Cta& cta, const std::string& prefix, std::vector<std::string>& lines) {
   std::vector<Group> groups;
   for (const Warp& warp : cta.warps) {
@@ -125,6 +150,7 @@ std::string describe(const std::vector<Cta*>& ctas) {
     describe_mbarriers(*cta, prefix, lines);
     describe_loops(*cta, prefix, lines);
     describe_barriers(*cta, prefix, lines);
+    describe_warpgroups(*cta, prefix, lines);
   }
   if (lines.size() > kPlacesShown) {
     const std::size_t more = lines.size() - kPlacesShown;
@@ -134,17 +160,17 @@ std::string describe(const std::vector<Cta*>& ctas) {
   return fmt::format("{}", fmt::join(lines, "; "));
 }
 
-/// Reported where the first warp in `state` stands.
-void report_stall(const std::vector<Cta*>& ctas, WarpState state, const std::string& detail) {
+/// Reported where the first warp stands that is ready, or that is not.
+void report_stall(const std::vector<Cta*>& ctas, bool is_ready, const std::string& detail) {
   for (Cta* const cta : ctas) {
     for (Warp& warp : cta->warps) {
-      if (warp.state != state) continue;
+      if (warp.state == WarpState::done || (warp.state == WarpState::ready) != is_ready) continue;
       ViolationEvent event;
       event.kind = FaultKind::deadlock;
       event.space = MemorySpace::shared;
       event.lanes = warp.active;
       event.detail = detail;
-      report(warp, state == WarpState::ready ? warp.next : warp.next - 1, event);
+      report(warp, is_ready ? warp.next : warp.next - 1, event);
       return;
     }
   }
@@ -153,8 +179,7 @@ void report_stall(const std::vector<Cta*>& ctas, WarpState state, const std::str
 }  // namespace
 
 void report_barrier_deadlock(const std::vector<Cta*>& ctas) {
-  report_stall(ctas, WarpState::at_barrier,
-               "warps wait for barriers that will not complete: " + describe(ctas));
+  report_stall(ctas, false, "warps wait for barriers that will not complete: " + describe(ctas));
 }
 
 void report_livelock(const std::vector<Cta*>& ctas, std::uint64_t unstarted) {
@@ -166,7 +191,7 @@ void report_livelock(const std::vector<Cta*>& ctas, std::uint64_t unstarted) {
                                 unstarted)
                   : fmt::format("; {} CTAs have no room to start", unstarted);
   }
-  report_stall(ctas, WarpState::ready, detail);
+  report_stall(ctas, true, detail);
 }
 
 }  // namespace cpverify::sim

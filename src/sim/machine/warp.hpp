@@ -19,7 +19,8 @@ inline constexpr std::uint32_t kFullMask = 0xffffffffU;
 enum class WarpState : std::uint8_t {
   ready,
   at_barrier,
-  done,  ///< All lanes have exited.
+  at_warpgroup,  ///< Its instruction needs the other three warps of the warpgroup.
+  done,          ///< All lanes have exited.
 };
 
 /// Lanes that wait: for the others to arrive at a join (resume is null), or to run from `resume`.
@@ -48,7 +49,10 @@ struct Warp {
   std::uint32_t awaited = kNoIndex;
   const Insn* awaited_at = nullptr;
   AsyncCopies async;
-  CheckedBytes local;  ///< Frame of lane 0, frame of lane 1, ...
+  /// Registers that wgmma owns until it has been waited for, a bit for each 64 bytes; may be short.
+  std::vector<std::uint64_t> in_flight;
+  bool has_fenced_registers = false;  ///< Has executed wgmma.fence.
+  CheckedBytes local;                 ///< Frame of lane 0, frame of lane 1, ...
   Cta* cta = nullptr;
 
   template <class T>

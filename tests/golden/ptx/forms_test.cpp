@@ -114,7 +114,7 @@ std::string kernel(const std::string& text) {
 constexpr std::size_t kOutWords = 15 * kLaneCount;
 
 void add_run(const Program& program, GlobalMemory& memory, std::size_t batch, std::uint32_t lanes,
-             Fnv1a& hash) {
+             Fnv1a& hash, bool is_warpgroup_wide = false) {
   std::vector<std::uint64_t> in;
   for (std::size_t i = 0; i < kRegisters; ++i) {
     const auto values = register_values(batch, i);
@@ -129,7 +129,9 @@ void add_run(const Program& program, GlobalMemory& memory, std::size_t batch, st
   ASSERT_FALSE(memory.write(parameters.in, std::as_bytes(std::span{in})).has_value());
   ASSERT_FALSE(memory.write(parameters.memory, bytes).has_value());
   LaunchRequest request;
-  request.block = {kLaneCount, 1, 1};
+  // All warps of a warpgroup do the same; the last one's results stay.
+  request.block = {static_cast<std::uint32_t>(is_warpgroup_wide ? 4 * kLaneCount : kLaneCount), 1,
+                   1};
   request.parameters = std::as_bytes(std::span{&parameters, 1}).first(28);
   const LaunchResult result = launch(memory, *program.find("k"), request);
   // A run that faults would hash what it did not do.
@@ -147,7 +149,10 @@ std::string hash_of(const std::string& text) {
   GlobalMemory memory;
   const Program program{kernel(text), text, memory, 0};
   Fnv1a hash;
-  for (std::size_t batch = 0; batch < kBatches; ++batch) add_run(program, memory, batch, 32, hash);
+  const bool is_warpgroup_wide = text.find("wgmma") != std::string::npos;
+  for (std::size_t batch = 0; batch < kBatches; ++batch) {
+    add_run(program, memory, batch, 32, hash, is_warpgroup_wide);
+  }
   // Instructions that name all lanes must not run with some.
   const bool is_warp_wide = text.find(".sync") != std::string::npos ||
                             text.find(".red.popc") != std::string::npos || text.starts_with("bar");
