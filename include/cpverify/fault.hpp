@@ -23,6 +23,8 @@ enum class FaultKind : std::uint8_t {
   warp_divergence,      ///< Lanes that a `.sync` instruction needs do not execute it.
   invalid_membermask,   ///< A lane executes a `.sync` instruction whose membermask lacks it.
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
+  mbarrier_misuse,      ///< An mbarrier object that is not one, or counts what it cannot.
+  unfinished_copy,      ///< A CTA ended before a bulk copy of its shared memory was waited for.
 };
 
 /// `host`: pinned memory that an asynchronous copy reads or writes; `registers`: a value that never

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,6 +44,9 @@ class DriverApi : public GraphApi {
   virtual CuResult cuModuleUnload(CuModule module) = 0;
   virtual CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) = 0;
   virtual CuResult cuFuncSetAttribute(CuFunction function, int attribute, int value) = 0;
+
+  /// not_supported where the driver is older than CUDA 12, or the simulator has no such tensors.
+  virtual CuResult cuTensorMapEncodeTiled(CuTensorMap* map, const CuTiledTensor& tensor) = 0;
 
   virtual CuResult cuMemAlloc(CuDevicePtr* pointer, std::size_t size_bytes) = 0;
   virtual CuResult cuMemFree(CuDevicePtr pointer) = 0;

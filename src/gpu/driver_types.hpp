@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace cpverify::gpu {
@@ -89,5 +90,47 @@ inline constexpr unsigned kMemoryTypeDevice = 2;
 enum class CuCaptureMode : int { global = 0, this_thread = 1, relaxed = 2 };
 /// CUstreamCaptureStatus.
 enum class CuCaptureStatus : int { none = 0, active = 1, invalidated = 2 };
+
+/// CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion and
+/// CUtensorMapFloatOOBfill.
+enum class CuTensorMapDataType : int {
+  u8,
+  u16,
+  u32,
+  s32,
+  u64,
+  s64,
+  f16,
+  f32,
+  f64,
+  bf16,
+  f32_ftz,
+  tf32,
+  tf32_ftz,
+};
+enum class CuTensorMapInterleave : int { none, bytes_16, bytes_32 };
+enum class CuTensorMapSwizzle : int { none, bytes_32, bytes_64, bytes_128 };
+enum class CuTensorMapL2Promotion : int { none, bytes_64, bytes_128, bytes_256 };
+enum class CuTensorMapOobFill : int { zeros, nans };
+
+/// CUtensorMap: opaque, a kernel gets it as a __grid_constant__ parameter or in global memory.
+struct alignas(64) CuTensorMap {
+  std::array<std::uint64_t, 16> opaque{};
+};
+
+/// The arguments of cuTensorMapEncodeTiled in their order. Dimension 0 is dense.
+struct CuTiledTensor {
+  CuTensorMapDataType type = CuTensorMapDataType::u8;
+  unsigned rank = 1;
+  CuDevicePtr address = 0;
+  const std::uint64_t* extents = nullptr;          ///< [rank], elements.
+  const std::uint64_t* strides = nullptr;          ///< [rank - 1], bytes, of dimensions 1 and up.
+  const std::uint32_t* box = nullptr;              ///< [rank], elements.
+  const std::uint32_t* element_strides = nullptr;  ///< [rank]
+  CuTensorMapInterleave interleave = CuTensorMapInterleave::none;
+  CuTensorMapSwizzle swizzle = CuTensorMapSwizzle::none;
+  CuTensorMapL2Promotion promotion = CuTensorMapL2Promotion::none;
+  CuTensorMapOobFill fill = CuTensorMapOobFill::zeros;
+};
 
 }  // namespace cpverify::gpu

@@ -54,9 +54,13 @@ std::string_view verb(AccessKind kind) {
   return "access";
 }
 
+bool is_bulk(Op op) {
+  return info(op).name.starts_with("bulk_") || info(op).name.starts_with("wgmma_");
+}
+
 AccessKind kind_of(Op op, bool is_write) {
-  if (info(op).name.starts_with("wgmma_")) return AccessKind::async_read;
-  if (op == Op::cp_async) return is_write ? AccessKind::async_write : AccessKind::async_read;
+  if (op == Op::cp_async || is_bulk(op))
+    return is_write ? AccessKind::async_write : AccessKind::async_read;
   if (op == Op::atom || op == Op::atom_cas || op == Op::red) return AccessKind::atomic;
   return is_write ? AccessKind::write : AccessKind::read;
 }

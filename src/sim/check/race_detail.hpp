@@ -15,6 +15,9 @@ namespace cpverify::sim {
 
 [[nodiscard]] std::string_view verb(AccessKind kind);
 
+/// Copies in bulk and wgmma: nobody's accesses but the asynchronous proxy's.
+[[nodiscard]] bool is_bulk(Op op);
+
 /// What an instruction does to memory, or the half of it that writes or reads.
 [[nodiscard]] AccessKind kind_of(Op op, bool is_write);
 

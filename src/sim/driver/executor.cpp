@@ -50,6 +50,8 @@ CuResult sticky_error(FaultKind kind) noexcept {
     case FaultKind::invalid_barrier:
     case FaultKind::invalid_membermask:
     case FaultKind::illegal_instruction:
+    case FaultKind::mbarrier_misuse:
+    case FaultKind::unfinished_copy:
       return CuResult::launch_failed;
   }
   return CuResult::launch_failed;

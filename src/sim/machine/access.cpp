@@ -42,6 +42,8 @@ MemorySpace memory_space(Space space) {
       return MemorySpace::shared;
     case Space::local:
       return MemorySpace::local;
+    case Space::param:
+      return MemorySpace::param;
     default:
       return MemorySpace::global;
   }
@@ -73,8 +75,12 @@ struct Window {
 };
 
 Window find_window(std::uint64_t address) {
-  if (address >= kLocalWindow && address - kLocalWindow < kSharedWindow) {
+  constexpr std::uint64_t kWindowBytes = kSharedWindow;
+  if (address >= kLocalWindow && address - kLocalWindow < kWindowBytes) {
     return {Space::local, kLocalWindow};
+  }
+  if (address >= kParameterWindow && address - kParameterWindow < kWindowBytes) {
+    return {Space::param, kParameterWindow};
   }
   if (address >= kSharedWindow && address < kLocalWindow) return {Space::shared, kSharedWindow};
   return {Space::global, 0};
@@ -165,12 +171,20 @@ struct Lookup {
   [[nodiscard]] std::uint64_t address(std::size_t lane) const { return (*addresses)[lane]; }
 };
 
+/// Parameters are read only: for a write there are none.
+std::uint64_t parameter_bytes(const Lookup& lookup) {
+  return is_write(lookup.shape.kind) || lookup.shape.kind == AccessKind::atomic
+             ? 0
+             : lookup.launch().parameters.size();
+}
+
 /// Reports the lanes that are bad for the reason of the first bad one.
 void report_bad(const Lookup& lookup, std::uint32_t lanes) {
   const LaunchState& launch = lookup.launch();
   const AccessShape& shape = lookup.shape;
-  const std::uint64_t size = lookup.space == Space::shared ? lookup.warp->cta->shared.size()
-                                                           : launch.code->info.local_bytes;
+  const std::uint64_t size = lookup.space == Space::shared  ? lookup.warp->cta->shared.size()
+                             : lookup.space == Space::param ? parameter_bytes(lookup)
+                                                            : launch.code->info.local_bytes;
   const auto diagnose = [&](std::uint32_t lane) {
     return lookup.space == Space::global ? diagnose_global(launch, lookup.address(lane), shape)
                                          : diagnose_range(lookup.address(lane), size, shape);
@@ -238,6 +252,14 @@ bool resolve_shared(const Lookup& lookup, Access& access) {
   CheckedBytes& shared = lookup.warp->cta->shared;
   access.bytes = &shared;
   if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access)) return true;
+  report_bad(lookup, access.lanes);
+  return false;
+}
+
+bool resolve_parameter(const Lookup& lookup, Access& access) {
+  access.bytes = &lookup.launch().parameters;
+  const std::uint64_t size = parameter_bytes(lookup);
+  if (to_offsets(*lookup.addresses, 0, size, lookup.shape.size_bytes, access)) return true;
   report_bad(lookup, access.lanes);
   return false;
 }
@@ -335,7 +357,7 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   event.order = modifiers.is_cta_scope ? MemoryOrder::weak : modifiers.order;
   event.object_bytes = access.bytes->size();
   event.memory = access.bytes->data();
-  if (lookup.space != Space::shared && lookup.space != Space::local) {
+  if (event.space == MemorySpace::global) {
     event.base = lookup.address(first) - access.offsets[first];
   }
   std::array<const std::byte*, 4> stored{};
@@ -382,27 +404,43 @@ bool is_register_load(const Lookup& lookup) {
          lookup.launch().flow->insns[index].kind == FlowKind::load;
 }
 
+/// Sets lookup.space and access from the address operand; `addresses` is what lookup points to.
+inline bool resolve(Lookup& lookup, const AddressOperand& address, Addresses& addresses,
+                    Access& access) {
+  const Warp& warp = *lookup.warp;
+  load_addresses(warp, address, access.lanes, addresses);
+  if (address.space == Space::generic) {
+    const Window window =
+        find_window(addresses[static_cast<std::size_t>(std::countr_zero(access.lanes))]);
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      if (find_window(addresses[lane]).space != window.space) access.lanes &= ~(1U << lane);
+    }
+    load_addresses(warp, address, access.lanes, addresses);
+    for (std::uint64_t& value : addresses) value -= window.base;
+    lookup.space = window.space;
+  }
+  if (lookup.space == Space::shared) return resolve_shared(lookup, access);
+  if (lookup.space == Space::local) return resolve_local(lookup, access);
+  if (lookup.space == Space::param) return resolve_parameter(lookup, access);
+  return resolve_global(lookup, access);
+}
+
 }  // namespace
+
+bool locate(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
+            Access& access) {
+  alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
+  Lookup lookup{&warp, insn, request.shape, request.address.space, &addresses};
+  access.lanes = lanes;
+  return resolve(lookup, request.address, addresses, access);
+}
 
 bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
                   Access& access) {
   alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
-  load_addresses(warp, request.address, lanes, addresses);
   Lookup lookup{&warp, insn, request.shape, request.address.space, &addresses};
   access.lanes = lanes;
-  if (request.address.space == Space::generic) {
-    const Window window = find_window(addresses[static_cast<std::size_t>(std::countr_zero(lanes))]);
-    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-      if (find_window(addresses[lane]).space != window.space) access.lanes &= ~(1U << lane);
-    }
-    load_addresses(warp, request.address, access.lanes, addresses);
-    for (std::uint64_t& value : addresses) value -= window.base;
-    lookup.space = window.space;
-  }
-  const bool is_good = lookup.space == Space::shared  ? resolve_shared(lookup, access)
-                       : lookup.space == Space::local ? resolve_local(lookup, access)
-                                                      : resolve_global(lookup, access);
-  if (!is_good) return false;
+  if (!resolve(lookup, request.address, addresses, access)) return false;
   const bool is_all_written = access.bytes->is_all_written();
   const bool is_load = !is_all_written && is_register_load(lookup);
   if (is_load && must_follow(lookup, access)) return false;

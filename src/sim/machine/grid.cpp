@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cpverify/observer.hpp"
+#include "sim/machine/async_work.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/fragments.hpp"
 #include "sim/machine/launch.hpp"
@@ -171,9 +173,10 @@ void GridRunner::run_stretch(const Turn& turn) {
     run_warp_to_point(running, limit, turn.points);
   }
   progress.instructions += launch_->warp_instructions - before;
+  const bool has_polled = std::exchange(running.has_polled, false);
   const bool has_stopped = running.state != WarpState::ready || running.active == 0;
   if (launch_->is_aborted || has_stopped) return;
-  if (progress.instructions < kSliceInstructions - kProbeInstructions) return;
+  if (!has_polled && progress.instructions < kSliceInstructions - kProbeInstructions) return;
   progress.instructions = 0;
   probe_running(turn.candidate);
 }
@@ -200,6 +203,7 @@ void GridRunner::stop(std::size_t candidate) {
     if (slot.living > 0) return;
     --living_;
     report_pending_barriers(slot.runner->cta());
+    finish(slot.runner->cta());
     return;
   }
   if (stopped.state == WarpState::at_warpgroup) return;

@@ -1,5 +1,6 @@
 #include "sim/machine/launch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "sim/check/synccheck.hpp"
 #include "sim/check/undefined_flow.hpp"
 #include "sim/isa/kernel_info.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/grid.hpp"
@@ -137,6 +139,9 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
     if (observer->wants_accesses()) state.access_observers.push_back(observer);
   }
   state.last_allocation.resize(kernel.code.insns.size());
+  state.parameters = CheckedBytes{request.parameters.size()};
+  std::copy(request.parameters.begin(), request.parameters.end(), state.parameters.data());
+  state.parameters.mark_written(0, request.parameters.size());
   state.budget_left = request.instruction_budget;
   state.is_independent = request.schedule.threads == ThreadScheduling::independent;
   state.prefers_high_lanes = schedule.prefers_high_lanes();
