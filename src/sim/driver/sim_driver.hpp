@@ -8,6 +8,7 @@
 #include "cpverify/coverage.hpp"
 #include "cpverify/schedule.hpp"
 #include "gpu/driver_api.hpp"
+#include "sim/machine/machine_code.hpp"
 
 namespace cpverify {
 struct Fault;
@@ -23,6 +24,7 @@ struct SimOptions {
   bool has_coverage = false;              ///< Count instructions: costs time.
   bool is_race_checked = false;           ///< Racecheck looks at every access of every launch.
   ScheduleSpec schedule;                  ///< Of each launch.
+  VectorWidth vectors = widest_vectors();
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.

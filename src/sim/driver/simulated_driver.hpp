@@ -15,6 +15,7 @@
 #include "sim/check/coverage_observer.hpp"
 #include "sim/driver/executor.hpp"
 #include "sim/driver/fault_log.hpp"
+#include "sim/driver/module_cache.hpp"
 #include "sim/driver/sim_driver.hpp"
 #include "sim/driver/streams.hpp"
 #include "sim/machine/global_memory.hpp"
@@ -115,6 +116,7 @@ class SimulatedDriver final : public SimDriver {
   std::vector<gpu::CuContext> context_of_device_;
   Streams streams_;
   gpu::HandleTable<gpu::CuEvent, DriverEvent> events_;
+  ModuleCache parsed_modules_;
   gpu::HandleTable<gpu::CuModule, DriverModule> modules_;
   gpu::HandleTable<gpu::CuFunction, DriverFunction> functions_;
   std::map<gpu::CuDevicePtr, const Context*> allocations_;  ///< Of cuMemAlloc, not of modules.

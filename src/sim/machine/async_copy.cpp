@@ -50,13 +50,16 @@ void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes&
                        std::vector<Copy>* done) {
   for (Copy& copy : copies_) {
     std::uint32_t complete_lanes = 0;
-    for_each_lane(copy.lanes & lanes, [&](std::size_t lane) {
+    for (std::uint32_t lane = 0; lane < copy.group.size(); ++lane) {
       // Group g is complete when more than `pending` groups follow its begin: g + pending < count.
-      const std::uint64_t last_pending = std::uint64_t{copy.group[lane]} + pending;
-      if (last_pending < committed_[lane]) complete_lanes |= 1U << lane;
-    });
+      // No group is above the count.
+      const bool is_complete = committed_[lane] - copy.group[lane] > pending;
+      complete_lanes |= static_cast<std::uint32_t>(is_complete) << lane;
+    }
+    complete_lanes &= copy.lanes & lanes;
+    if (complete_lanes == 0) continue;
     complete(copy, complete_lanes, shared);
-    if (done != nullptr && complete_lanes != 0) {
+    if (done != nullptr) {
       done->push_back(copy);
       done->back().lanes = complete_lanes;
     }

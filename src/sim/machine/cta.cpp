@@ -139,6 +139,7 @@ CtaRunner::CtaRunner(LaunchState& launch)
     warp.code = launch.code->insns.data();
     warp.wide = launch.code->wide.data();
     warp.registers = registers_.get() + i * register_bytes_;
+    std::memcpy(warp.registers, image_.data(), register_bytes_);
     warp.local = CheckedBytes{std::size_t{launch.code->info.local_bytes} * kLanes};
   }
   make_specials();
@@ -189,7 +190,9 @@ void CtaRunner::fill_specials(Warp& warp) {
 }
 
 void CtaRunner::reset_warp(Warp& warp) {
-  std::memcpy(warp.registers, image_.data(), register_bytes_);
+  for (const RegisterRange& range : launch_->refreshed) {
+    std::memcpy(warp.registers + range.offset, image_.data() + range.offset, range.size_bytes);
+  }
   fill_specials(warp);
   const std::uint32_t first = warp.index * kLanes;
   const std::uint32_t lanes = std::min(kLanes, threads_ - first);
@@ -298,7 +301,12 @@ void CtaRunner::open_barrier(std::uint32_t barrier) {
 
 bool CtaRunner::open_barriers() {
   bool has_opened = false;
+  std::uint32_t in_use = 0;
+  for (const Warp& warp : cta_.warps) {
+    if (warp.state == WarpState::at_barrier) in_use |= 1U << warp.barrier;
+  }
   for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
+    if (((in_use >> barrier) & 1U) == 0 && cta_.arrivals[barrier].threads == 0) continue;
     const BarrierCount count = count_barrier(cta_, barrier);
     if (!count.is_complete()) continue;
     has_opened = has_opened || count.waiting > 0;
@@ -333,26 +341,60 @@ bool is_point(const Insn& insn) {
          insn.op == Op::barrier_arrive;
 }
 
+/// What has been executed.
+struct Tally {
+  std::uint64_t warps = 0;
+  std::uint64_t threads = 0;
+};
+
+/// Executes up to `count` instructions that lead to each other, for all active lanes: nothing but
+/// the handlers is left to do per instruction. Null when the warp stops.
+template <bool is_counting>
+const Insn* run_straight(Warp& warp, const Insn* insn, std::uint64_t count, Tally& tally) {
+  const Insn* const first = insn;
+  const Insn* const end = insn + count;
+  const std::uint32_t mask = warp.active;
+  const Insn* next = insn;
+  do {
+    next = insn->handler(warp, insn, mask);
+    ++insn;
+  } while (next == insn && insn != end);
+  const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
+  tally.warps += static_cast<std::uint64_t>(insn - first);
+  tally.threads += lanes * static_cast<std::uint64_t>(insn - first);
+  if constexpr (is_counting) {
+    std::vector<std::uint64_t>& run_lanes = warp.cta->launch->run_lanes;
+    run_lanes[static_cast<std::size_t>(first - warp.code)] += lanes;
+    run_lanes[static_cast<std::size_t>(insn - warp.code)] -= lanes;
+  }
+  return next;
+}
+
 /// The loop of the machine, compiled four times: most launches do not count, and most schedules do
 /// not stop at points.
 template <bool is_counting, bool has_points>
 void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
   LaunchState& launch = *warp.cta->launch;
   const std::uint64_t limit = std::min(slice, launch.budget_left);
-  std::uint64_t executed = 0;
-  std::uint64_t threads = 0;
+  Tally tally;
   const Insn* insn = warp.next;
-  while (insn != nullptr && executed < limit) {
+  while (insn != nullptr && tally.warps < limit) {
     if constexpr (has_points) {
       if (is_point(*insn)) {
         if (points == 0) break;
         --points;
       }
+    } else {
+      const std::uint64_t run = launch.straight[static_cast<std::size_t>(insn - warp.code)];
+      if (run != 0) {
+        insn = run_straight<is_counting>(warp, insn, std::min(run, limit - tally.warps), tally);
+        continue;
+      }
     }
-    ++executed;
+    ++tally.warps;
     const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
     const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
-    threads += lanes;
+    tally.threads += lanes;
     if constexpr (is_counting) {
       InstructionCount& count = launch.counts[static_cast<std::size_t>(insn - warp.code)];
       count.executed += lanes;
@@ -360,7 +402,7 @@ void execute(Warp& warp, std::uint64_t slice, std::uint32_t points) {
     }
     insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
   }
-  account(warp, insn, executed, threads);
+  account(warp, insn, tally.warps, tally.threads);
 }
 
 }  // namespace

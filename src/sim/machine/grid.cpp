@@ -129,9 +129,9 @@ void GridRunner::run_stretch(const Turn& turn) {
   const std::uint64_t before = launch_->warp_instructions;
   const std::uint64_t limit = std::min(turn.instructions, kSliceInstructions - kProbeInstructions);
   if (turn.points == 0) {
-    run_warp(running, limit);
+    launch_->machine->run_warp(running, limit);
   } else {
-    run_warp_to_point(running, limit, turn.points);
+    launch_->machine->run_warp_to_point(running, limit, turn.points);
   }
   progress.instructions += launch_->warp_instructions - before;
   if (launch_->is_aborted || running.state != WarpState::ready) return;

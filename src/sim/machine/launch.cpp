@@ -105,6 +105,9 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   LaunchState state;
   state.memory = &memory;
   state.code = &kernel.code;
+  state.machine = kernel.machine;
+  state.straight = kernel.straight.data();
+  state.refreshed = kernel.refreshed;
   state.request = &request;
   state.device = kernel.device;
   state.observers = {&memcheck, &initcheck, &haltcheck};
