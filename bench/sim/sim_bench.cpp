@@ -12,10 +12,11 @@
 
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
+#include "sim/machine/machine_code.hpp"
 #include "sim/machine/program.hpp"
 
 /// Thread instructions per second of the simulated machine, memcheck and initcheck on, without and
-/// with racecheck.
+/// with racecheck, with both widths of vectors; and the same arithmetic as loops of the host.
 namespace cpverify::sim {
 namespace {
 
@@ -28,7 +29,12 @@ std::string read_ptx(const std::string& name) {
 
 class Bench {
  public:
-  explicit Bench(const std::string& ptx) : program_{read_ptx(ptx), ptx, memory_, 0} {}
+  Bench(benchmark::State& state, const std::string& ptx)
+      : program_{read_ptx(ptx), ptx, memory_, 0, width(state)} {}
+
+  static VectorWidth width(const benchmark::State& state) {
+    return state.range(1) == 512 ? VectorWidth::bits_512 : VectorWidth::bits_256;
+  }
 
   template <class T>
   std::uint64_t fill(std::size_t count, T value) {
@@ -46,6 +52,10 @@ class Bench {
   template <class... Values>
   void run(benchmark::State& state, const char* entry, LaunchRequest request, Values... values) {
     (append(values), ...);
+    if (width(state) > widest_vectors()) {
+      state.SkipWithError("this host has no AVX-512");
+      return;
+    }
     request.parameters = parameters_;
     request.is_race_checked = state.range(0) != 0;
     const Kernel* const kernel = program_.find(entry);
@@ -88,13 +98,18 @@ LaunchRequest shape(std::uint32_t x, std::uint32_t y, std::uint32_t threads,
   return request;
 }
 
+void configure(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"racecheck", "vector"})->Unit(benchmark::kMillisecond);
+  bench->Args({0, 512})->Args({1, 512})->Args({0, 256})->Args({1, 256});
+}
+
 void saxpy(benchmark::State& state) {
   constexpr std::int32_t count = 1 << 18;
-  Bench bench{"saxpy.nvcc.ptx"};
+  Bench bench{state, "saxpy.nvcc.ptx"};
   bench.run(state, "saxpy", shape(count / 256, 1, 256, 0), count, 2.0F, bench.fill(count, 1.0F),
             bench.fill(count, 3.0F));
 }
-BENCHMARK(saxpy)->ArgName("racecheck")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(saxpy)->Apply(configure);
 
 /// One sequence with everything in pages in order; bf16 0x3f80 is 1.
 struct Attention {
@@ -120,7 +135,7 @@ constexpr std::uint16_t kOne = 0x3f80;
 
 void paged_attn(benchmark::State& state) {
   const Attention a{64, 256, 2, 128};
-  Bench bench{"paged_attn.nvcc.ptx"};
+  Bench bench{state, "paged_attn.nvcc.ptx"};
   bench.run(state, "paged_attn", shape(64, 2, 128, 0), bench.fill(a.q_elems(), kOne),
             bench.fill(a.pool_elems(), kOne), bench.fill(a.pool_elems(), kOne),
             bench.upload(std::vector<std::int32_t>{0, a.q_len}), bench.fill(1, a.k_len),
@@ -128,18 +143,131 @@ void paged_attn(benchmark::State& state) {
             std::int32_t{1}, 0.125F, std::int32_t{1}, bench.fill(a.q_elems(), kOne),
             bench.fill(128, 0.0F));
 }
-BENCHMARK(paged_attn)->ArgName("racecheck")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(paged_attn)->Apply(configure);
 
 void mma_attn(benchmark::State& state) {
   const Attention a{256, 512, 2, 64};
-  Bench bench{"mma_attn.nvcc.ptx"};
+  Bench bench{state, "mma_attn.nvcc.ptx"};
   bench.run(state, "mma_attn", shape(4, 2, 128, 5 * 64 * 64 * 2), bench.fill(a.q_elems(), kOne),
             bench.fill(a.pool_elems(), kOne), bench.fill(a.pool_elems(), kOne),
             bench.upload(std::vector<std::int32_t>{0, a.q_len}), bench.fill(1, a.k_len),
             bench.upload(a.pages()), (a.k_len + 15) / 16, a.heads, std::int32_t{1}, 0.125F,
             bench.fill(a.q_elems(), kOne), bench.fill(512, 0.0F));
 }
-BENCHMARK(mma_attn)->ArgName("racecheck")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(mma_attn)->Apply(configure);
+
+void lse_merge(benchmark::State& state) {
+  constexpr std::int32_t parts = 4;
+  constexpr std::int32_t rows = 1024;
+  constexpr std::size_t elems = std::size_t{rows} * 128;
+  Bench bench{state, "lse_merge.nvcc.ptx"};
+  bench.run(state, "lse_merge", shape(rows / 4, 1, 128, 0), bench.fill(parts * elems, kOne),
+            bench.fill(std::size_t{parts} * rows, 1.0F), parts, rows, bench.fill(elems, kOne),
+            bench.fill(rows, 0.0F));
+}
+BENCHMARK(lse_merge)->Apply(configure);
+
+void kv_scatter(benchmark::State& state) {
+  constexpr std::int32_t tokens = 1024;
+  constexpr std::int32_t row_elems = 1024;
+  constexpr std::int32_t page = 16;
+  std::vector<std::int64_t> slots;
+  for (std::int64_t i = 0; i < tokens; ++i) slots.push_back(i * 7 % tokens);
+  constexpr std::size_t elems = std::size_t{tokens} * row_elems;
+  Bench bench{state, "kv_scatter.nvcc.ptx"};
+  bench.run(state, "kv_scatter", shape(tokens, 1, 128, 0), bench.fill(elems, kOne),
+            bench.fill(elems, kOne), bench.fill(elems, kOne), bench.fill(elems, kOne),
+            bench.upload(slots), row_elems, page, std::uint64_t{page * row_elems});
+}
+BENCHMARK(kv_scatter)->Apply(configure);
+
+/// Numbers in [0, 1) in no order.
+std::vector<float> scattered(std::size_t count) {
+  std::vector<float> values(count);
+  std::uint32_t bits = 1;
+  for (float& value : values) {
+    bits = bits * 1664525U + 1013904223U;
+    value = static_cast<float>(bits >> 8U) / static_cast<float>(1U << 24U);
+  }
+  return values;
+}
+
+void topk_select(benchmark::State& state) {
+  constexpr std::int32_t count = 8192;
+  constexpr std::int32_t k = 512;
+  constexpr std::uint32_t rows = 8;
+  Bench bench{state, "topk_indexer.nvcc.ptx"};
+  bench.run(state, "topk_select", shape(rows, 1, 256, 0), bench.upload(scattered(rows * count)),
+            count, k, bench.fill(std::size_t{rows} * k, std::int32_t{0}),
+            bench.fill(rows, std::int32_t{0}));
+}
+BENCHMARK(topk_select)->Apply(configure);
+
+void index_score(benchmark::State& state) {
+  constexpr std::int32_t keys = 4096;
+  constexpr std::uint32_t queries = 16;
+  Bench bench{state, "topk_indexer.nvcc.ptx"};
+  bench.run(state, "index_score", shape(keys / 8, queries, 256, 0),
+            bench.fill(std::size_t{queries} * 4 * 64, kOne),
+            bench.fill(std::size_t{keys} * 64, kOne), bench.fill(std::size_t{queries} * 4, 1.0F),
+            keys, bench.fill(std::size_t{queries} * keys, 0.0F));
+}
+BENCHMARK(index_score)->Apply(configure);
+
+/// The arithmetic of saxpy() as a loop of the host.
+void native_saxpy(benchmark::State& state) {
+  constexpr std::size_t count = 1 << 18;
+  const std::vector<float> x(count, 1.0F);
+  std::vector<float> y(count, 3.0F);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < count; ++i) y[i] = __builtin_fmaf(2.0F, x[i], y[i]);
+    benchmark::DoNotOptimize(y.data());
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(native_saxpy)->Unit(benchmark::kMillisecond);
+
+/// The two products of paged_attn() as loops of the host: 64 queries, 2 heads, on average 224 keys.
+void native_attention(benchmark::State& state) {
+  constexpr std::size_t dim = 128;
+  constexpr std::size_t keys = 224;
+  const std::vector<float> q(64 * 2 * dim, 1.0F);
+  const std::vector<float> k(keys * dim, 1.0F);
+  std::vector<float> out(64 * 2 * dim);
+  for (auto _ : state) {
+    for (std::size_t row = 0; row < 64 * 2; ++row) {
+      for (std::size_t key = 0; key < keys; ++key) {
+        float partial[16] = {};
+        for (std::size_t i = 0; i < dim; ++i) {
+          partial[i % 16] = __builtin_fmaf(q[row * dim + i], k[key * dim + i], partial[i % 16]);
+        }
+        float score = 0.0F;
+        for (const float part : partial) score += part;
+        for (std::size_t i = 0; i < dim; ++i) {
+          out[row * dim + i] = __builtin_fmaf(score, k[key * dim + i], out[row * dim + i]);
+        }
+      }
+    }
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+  }
+}
+BENCHMARK(native_attention)->Unit(benchmark::kMillisecond);
+
+/// Parsing and decoding: a kernel of 1,000 additions.
+void load_1000_instructions(benchmark::State& state) {
+  std::string ptx =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .f32 %f<9>;\n"
+      "mov.f32 %f0, 0f3F800000;\n";
+  for (int i = 0; i < 1000; ++i) ptx += "add.rn.f32 %f1, %f0, %f1;\n";
+  ptx += "ret;\n}\n";
+  for (auto _ : state) {
+    GlobalMemory memory;
+    const Program program{ptx, "k.ptx", memory, 0};
+    benchmark::DoNotOptimize(program.find("k"));
+  }
+}
+BENCHMARK(load_1000_instructions)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace cpverify::sim

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "cpverify/observer.hpp"
@@ -75,6 +76,21 @@ void RaceMap::for_each_run(const Touch& touch, Visit visit) {
   visit(run);
 }
 
+/// Pages without bits that maps have left. A launch has its own maps, and getting their pages from
+/// the kernel takes longer than checking a kernel that touches each byte once.
+std::vector<std::unique_ptr<RaceMap::Page>>& RaceMap::pool() {
+  static thread_local std::vector<std::unique_ptr<Page>> pages;
+  return pages;
+}
+
+RaceMap::~RaceMap() {
+  constexpr std::size_t kPooledPages = 2048;  // 45 MB.
+  reset();
+  for (auto& page : storage_) {
+    if (pool().size() < kPooledPages) pool().push_back(std::move(page));
+  }
+}
+
 inline RaceMap::Page& RaceMap::dirty_page(std::uint64_t offset) {
   Page* const page = pages_[offset / kPageBytes];
   return page != nullptr && page->is_dirty ? *page : new_dirty_page(offset / kPageBytes);
@@ -84,7 +100,12 @@ RaceMap::Page& RaceMap::new_dirty_page(std::uint64_t index) {
   Page*& page = pages_[index];
   if (page == nullptr) {
     if (spare_.empty()) {
-      storage_.push_back(std::make_unique_for_overwrite<Page>());
+      if (pool().empty()) {
+        storage_.push_back(std::make_unique_for_overwrite<Page>());
+      } else {
+        storage_.push_back(std::move(pool().back()));
+        pool().pop_back();
+      }
       spare_.push_back(storage_.back().get());
     }
     page = spare_.back();

@@ -36,6 +36,11 @@ class RaceMap {
   };
 
   explicit RaceMap(std::uint64_t size_bytes) : pages_((size_bytes + kPageBytes - 1) / kPageBytes) {}
+  ~RaceMap();  ///< Keeps pages for the next maps of this thread.
+  RaceMap(const RaceMap&) = delete;
+  RaceMap& operator=(const RaceMap&) = delete;
+  RaceMap(RaceMap&&) = delete;
+  RaceMap& operator=(RaceMap&&) = delete;
 
   /// Adds an access, and to `conflicts` what it races with.
   void touch(const Touch& touch, std::vector<Conflict>& conflicts);
@@ -80,6 +85,7 @@ class RaceMap {
   [[nodiscard]] Page& dirty_page(std::uint64_t offset);
   [[nodiscard]] Page& new_dirty_page(std::uint64_t index);
   void release(Page& page);
+  static std::vector<std::unique_ptr<Page>>& pool();
   void read_blocks(const Touch& touch, std::vector<Conflict>& conflicts);
   static void find_any(const Touch& touch, const Run& run, const Page& page,
                        std::vector<Conflict>& conflicts);

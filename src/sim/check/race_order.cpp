@@ -22,9 +22,10 @@ void add(std::vector<bool>& target, const std::vector<bool>& more) {
 
 void WarpOrder::begin_cta() noexcept {
   warp_ = 0;
-  is_partial_ = false;
   clocks_.fill(1);
-  for (auto& row : known_) row.fill(0);
+  // Only barriers of some warps write there.
+  if (is_partial_) known_ = {};
+  is_partial_ = false;
 }
 
 void WarpOrder::synchronise(std::uint32_t warps) noexcept {

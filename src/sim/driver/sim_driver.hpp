@@ -9,6 +9,7 @@
 #include "cpverify/mma_accumulation.hpp"
 #include "cpverify/schedule.hpp"
 #include "gpu/driver_api.hpp"
+#include "sim/machine/machine_code.hpp"
 
 namespace cpverify {
 struct Fault;
@@ -26,6 +27,7 @@ struct SimOptions {
   bool is_nan_checked = false;            ///< Nancheck looks at every instruction of every launch.
   ScheduleSpec schedule;                  ///< Of each launch, and of the streams.
   MmaAccumulation mma_accumulation = MmaAccumulation::fma_chain;
+  VectorWidth vectors = widest_vectors();
 };
 
 /// The CUDA driver API on simulated GPUs, memcheck and initcheck always on.

@@ -19,6 +19,7 @@
 #include "sim/driver/fault_log.hpp"
 #include "sim/driver/graph.hpp"
 #include "sim/driver/host_memory.hpp"
+#include "sim/driver/module_cache.hpp"
 #include "sim/driver/sim_driver.hpp"
 #include "sim/driver/streams.hpp"
 #include "sim/driver/work.hpp"
@@ -229,6 +230,7 @@ class SimulatedDriver final : public SimDriver {
   std::vector<gpu::CuContext> context_of_device_;
   Streams streams_;
   gpu::HandleTable<gpu::CuEvent, DriverEvent> events_;
+  ModuleCache parsed_modules_;
   gpu::HandleTable<gpu::CuModule, DriverModule> modules_;
   gpu::HandleTable<gpu::CuFunction, DriverFunction> functions_;
   gpu::HandleTable<gpu::CuGraph, Graph> graphs_;

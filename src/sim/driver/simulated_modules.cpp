@@ -1,7 +1,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,8 +32,8 @@ CuResult SimulatedDriver::cuModuleLoadData(CuModule* module, const void* image) 
   jit_error_log_.clear();
   try {
     loaded->program =
-        std::make_unique<Program>(std::string_view{static_cast<const char*>(image)}, "ptx", memory_,
-                                  static_cast<std::uint32_t>(context->device));
+        std::make_unique<Program>(parsed_modules_.parse(static_cast<const char*>(image)), memory_,
+                                  static_cast<std::uint32_t>(context->device), options_.vectors);
   } catch (const InputError& error) {
     jit_error_log_ = error.what();
     return CuResult::invalid_ptx;

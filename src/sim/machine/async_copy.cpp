@@ -53,11 +53,13 @@ void AsyncCopies::complete_due(std::uint32_t lanes, CheckedBytes& shared, std::v
                                IsDue is_due) {
   for (Copy& copy : copies_) {
     std::uint32_t complete_lanes = 0;
-    for_each_lane(copy.lanes & lanes, [&](std::size_t lane) {
-      if (is_due(copy, lane)) complete_lanes |= 1U << lane;
-    });
+    for (std::size_t lane = 0; lane < copy.group.size(); ++lane) {
+      complete_lanes |= static_cast<std::uint32_t>(is_due(copy, lane)) << lane;
+    }
+    complete_lanes &= copy.lanes & lanes;
+    if (complete_lanes == 0) continue;
     complete(copy, complete_lanes, shared);
-    if (done != nullptr && complete_lanes != 0) {
+    if (done != nullptr) {
       done->push_back(copy);
       done->back().lanes = complete_lanes;
     }
@@ -70,7 +72,8 @@ void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes&
                        std::vector<Copy>* done) {
   complete_due(lanes, shared, done, [&](const Copy& copy, std::size_t lane) {
     // Group g is complete when more than `pending` groups follow its begin: g + pending < count.
-    return std::uint64_t{copy.group[lane]} + pending < committed_[lane];
+    // No group is above the count.
+    return committed_[lane] - copy.group[lane] > pending;
   });
 }
 

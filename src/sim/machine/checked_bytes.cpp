@@ -35,6 +35,7 @@ CheckedBytes::CheckedBytes(std::size_t size_bytes)
       written_((size_bytes + kBits - 1) / kBits) {}
 
 void CheckedBytes::reset() noexcept {
+  if (size_ == 0) return;
   std::fill(data_.begin(), data_.end(), kFresh);
   std::fill(written_.begin(), written_.end(), 0);
   unwritten_ = size_;

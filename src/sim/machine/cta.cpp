@@ -142,6 +142,7 @@ CtaRunner::CtaRunner(LaunchState& launch)
     warp.code = launch.code->insns.data();
     warp.wide = launch.code->wide.data();
     warp.registers = registers_.get() + i * register_bytes_;
+    std::memcpy(warp.registers, image_.data(), register_bytes_);
     warp.local = CheckedBytes{std::size_t{launch.code->info.local_bytes} * kLanes};
   }
   make_specials();
@@ -202,7 +203,9 @@ void begin_followed_cta(Cta& cta) {
 }  // namespace
 
 void CtaRunner::reset_warp(Warp& warp) {
-  std::memcpy(warp.registers, image_.data(), register_bytes_);
+  for (const RegisterRange& range : launch_->refreshed) {
+    std::memcpy(warp.registers + range.offset, image_.data() + range.offset, range.size_bytes);
+  }
   fill_specials(warp);
   const std::uint32_t first = warp.index * kLanes;
   const std::uint32_t lanes = std::min(kLanes, threads_ - first);
@@ -322,7 +325,12 @@ void CtaRunner::open_barrier(std::uint32_t barrier) {
 
 bool CtaRunner::open_barriers() {
   bool has_opened = open_warpgroups(cta_);
+  std::uint32_t in_use = 0;
+  for (const Warp& warp : cta_.warps) {
+    if (warp.state == WarpState::at_barrier) in_use |= 1U << warp.barrier;
+  }
   for (std::uint32_t barrier = 0; barrier < kBarrierCount; ++barrier) {
+    if (((in_use >> barrier) & 1U) == 0 && cta_.arrivals[barrier].threads == 0) continue;
     const BarrierCount count = count_barrier(cta_, barrier);
     if (!count.is_complete()) continue;
     has_opened = has_opened || count.waiting > 0;
@@ -330,12 +338,6 @@ bool CtaRunner::open_barriers() {
   }
   return has_opened;
 }
-
-namespace {
-
-/// A warp's turn has ended at `insn`, null when it has stopped.
-
-}  // namespace
 
 ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {
   const LaunchState& launch = *warp.cta->launch;

@@ -14,8 +14,10 @@
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
+#include "sim/machine/fresh_registers.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
+#include "sim/machine/machine_code.hpp"
 #include "sim/machine/mbarrier.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
@@ -28,20 +30,27 @@ struct LaunchState {
   const Code* code = nullptr;
   const KernelFlow* flow = nullptr;
   FlowCheckers flow_checkers;
+  const MachineCode* machine = nullptr;
   const LaunchRequest* request = nullptr;
   std::uint32_t device = 0;
   std::vector<Observer*> observers;
   std::vector<Observer*> access_observers;  ///< Those that want every access.
   /// Per instruction: the allocation that it touched last.
   std::vector<Allocation*> last_allocation;
-  std::vector<InstructionCount> counts;  ///< Per instruction; empty when nobody wants them.
+  /// Per instruction: how many from here on always run one after the other; see straight_runs().
+  const std::uint32_t* straight = nullptr;
+  std::span<const RegisterRange> refreshed;  ///< What a warp must not find in its registers.
+  std::vector<InstructionCount> counts;      ///< Per instruction; empty when nobody wants them.
+  /// What the straight runs add to counts: lanes at the first instruction, and less those behind
+  /// the last, modulo 2^64. One longer than counts.
+  std::vector<std::uint64_t> run_lanes;
   std::uint64_t budget_left = 0;
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
   bool is_aborted = false;
   bool is_independent = false;      ///< Threads are scheduled on their own.
   bool prefers_high_lanes = false;  ///< Of the schedule.
-  CheckedBytes parameters;  ///< As generic addresses see them.
+  CheckedBytes parameters;          ///< As generic addresses see them.
 };
 
 /// Barriers that a CTA has.
@@ -114,10 +123,8 @@ struct BarrierCount {
 
 [[nodiscard]] BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier);
 
-/// Runs a warp until it stops, its time slice ends or the launch is aborted.
+/// The two of MachineCode: to be called through LaunchState::machine.
 void run_warp(Warp& warp, std::uint64_t slice);
-
-/// The same, and ends before the next memory or synchronisation instruction after `points` of them.
 void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points);
 
 [[nodiscard]] ExecutionPoint execution_point(const Warp& warp, const Insn* insn);

@@ -15,6 +15,7 @@
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/whole_warp.hpp"
 
 /// ldmatrix, stmatrix and movmatrix. Lanes 8m to 8m+7 give the addresses of the rows of matrix m: 8
 /// elements of 16 bits. Lane l receives elements 2(l%4) and 2(l%4)+1 of row l/4, so that a
@@ -35,18 +36,6 @@ Matrix transposed(const Matrix& matrix) {
     }
   }
   return result;
-}
-
-bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  if (mask == kFullMask) return true;
-  const std::string detail = fmt::format("{} executed by lanes {:#010x} instead of the whole warp",
-                                         info(insn->op).syntax, mask);
-  ViolationEvent event;
-  event.kind = FaultKind::warp_divergence;
-  event.lanes = mask;
-  event.detail = detail;
-  report(warp, insn, event);
-  return false;
 }
 
 /// Only the lanes that address a row of `count` matrices need a good address.

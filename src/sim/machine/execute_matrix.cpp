@@ -2,28 +2,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <type_traits>
 
-#include <fmt/format.h>
 #include <immintrin.h>
 
-#include "cpverify/fault.hpp"
 #include "cpverify/mma_accumulation.hpp"
-#include "cpverify/observer.hpp"
 #include "numerics/float32.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
-#include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/mma_policy.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/whole_warp.hpp"
 
-/// mma.sync. The manual leaves order and rounding of the accumulation open; ours, unless the launch
-/// asks for another policy, is a chain of f32 fma over ascending k, from c. NaN results are
-/// canonical.
+/// mma.sync on AVX2; execute_matrix_512.cpp stands in for this file in the build for AVX-512. The
+/// manual leaves order and rounding of the accumulation open; ours, unless the launch asks for
+/// another policy, is a chain of f32 fma over ascending k, from c. NaN results are canonical.
 ///
 /// Fragments, source: PTX ISA, "Matrix Fragments for mma.m16n8k16". A register of A or B holds,
 /// over its 32 lanes, an 8x8 block of 16-bit elements row by row (of B: column by column); one of C
@@ -118,18 +114,6 @@ void load_b(const std::uint32_t* words, WideBlock& b) {
     }
   }
   Convert::widen(by_row.data(), b.even.data(), b.odd.data());
-}
-
-bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  if (mask == kFullMask) return true;
-  const std::string detail =
-      fmt::format("matrix instruction executed by lanes {:#010x} instead of the whole warp", mask);
-  ViolationEvent event;
-  event.kind = FaultKind::warp_divergence;
-  event.lanes = mask;
-  event.detail = detail;
-  report(warp, insn, event);
-  return false;
 }
 
 /// k_blocks is k / 8. Operands: d0-d3, then 2 * k_blocks registers of A, k_blocks of B, c0-c3.

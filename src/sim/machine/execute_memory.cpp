@@ -11,6 +11,7 @@
 #include "sim/isa/type.hpp"
 #include "sim/machine/access.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/plain_access.hpp"
 #include "sim/machine/warp.hpp"
 
 /// ld and st. A row holds values of exactly the type's size: the decoder puts a conversion beside a
@@ -50,8 +51,41 @@ void write_row(T* __restrict target, const T* __restrict values, std::uint32_t m
   }
 }
 
+/// Loads all lanes from one place or from places side by side.
+template <class T, std::size_t count>
+void load_plain(const Warp& warp, const Insn* insn, const PlainAccess& access) {
+  const std::byte* const data = access.bytes->data() + access.offset;
+  if (access.is_uniform) {
+    std::array<T, count> element{};
+    std::memcpy(element.data(), data, sizeof element);
+    for (std::size_t i = 0; i < count; ++i) {
+      T* const target = warp.row<T>(insn->r[i]);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) target[lane] = element[i];
+    }
+    return;
+  }
+  if constexpr (count == 1) {
+    std::memcpy(warp.row<T>(insn->r[0]), data, kLanes * sizeof(T));
+  } else {
+    alignas(64) std::array<T, kLanes * count> records;
+    std::memcpy(records.data(), data, sizeof records);
+    for (std::size_t i = 0; i < count; ++i) {
+      T* const __restrict target = warp.row<T>(insn->r[i]);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) target[lane] = records[lane * count + i];
+    }
+  }
+}
+
 template <class T, std::size_t count>
 const Insn* load(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (mask == kFullMask) [[likely]] {
+    const PlainAccess plain =
+        plain_access<AccessKind::read, sizeof(T) * count>(warp, insn, insn->r[count]);
+    if (plain.bytes != nullptr) {
+      load_plain<T, count>(warp, insn, plain);
+      return insn + 1;
+    }
+  }
   const AddressOperand address = address_operand(insn, count);
   alignas(64) Columns<T, count> values;
   Access access;
@@ -99,8 +133,40 @@ void scatter(const Warp& warp, const Insn* insn, const Access& access) {
   }
 }
 
+/// Stores all lanes to one place, where the highest wins, or to places side by side.
+template <class T, std::size_t count>
+void store_plain(const Warp& warp, const Insn* insn, const PlainAccess& access) {
+  std::byte* const data = access.bytes->data() + access.offset;
+  if (access.is_uniform) {
+    std::array<T, count> element{};
+    for (std::size_t i = 0; i < count; ++i) {
+      element[i] = warp.row<const T>(insn->r[1 + i])[kLanes - 1];
+    }
+    std::memcpy(data, element.data(), sizeof element);
+    return;
+  }
+  if constexpr (count == 1) {
+    std::memcpy(data, warp.row<const T>(insn->r[1]), kLanes * sizeof(T));
+  } else {
+    alignas(64) std::array<T, kLanes * count> records;
+    for (std::size_t i = 0; i < count; ++i) {
+      const T* const __restrict source = warp.row<const T>(insn->r[1 + i]);
+      for (std::size_t lane = 0; lane < kLanes; ++lane) records[lane * count + i] = source[lane];
+    }
+    std::memcpy(data, records.data(), sizeof records);
+  }
+}
+
 template <class T, std::size_t count>
 const Insn* store(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  if (mask == kFullMask) [[likely]] {
+    const PlainAccess plain =
+        plain_access<AccessKind::write, sizeof(T) * count>(warp, insn, insn->r[0]);
+    if (plain.bytes != nullptr) {
+      store_plain<T, count>(warp, insn, plain);
+      return insn + 1;
+    }
+  }
   const AddressOperand address = address_operand(insn, 0);
   Access access;
   for (std::uint32_t left = mask; left != 0; left &= ~access.lanes) {

@@ -24,6 +24,7 @@
 #include "sim/machine/launch.hpp"
 #include "sim/machine/mma_policy.hpp"
 #include "sim/machine/warp.hpp"
+#include "sim/machine/whole_warp.hpp"
 
 /// mma.sync in tf32, 8-bit floats, 8-bit integers and with f16 accumulators, element by element.
 /// Floats accumulate as the launch's policy says, without one as a chain of f32 fma over ascending
@@ -158,18 +159,6 @@ void load_b(const Warp& warp, const std::uint32_t* rows,
       }
     }
   }
-}
-
-bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  if (mask == kFullMask) return true;
-  const std::string detail =
-      fmt::format("matrix instruction executed by lanes {:#010x} instead of the whole warp", mask);
-  ViolationEvent event;
-  event.kind = FaultKind::warp_divergence;
-  event.lanes = mask;
-  event.detail = detail;
-  report(warp, insn, event);
-  return false;
 }
 
 template <class Sums, std::size_t depth, class Value>

@@ -15,6 +15,7 @@
 #include "sim/isa/type.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/permute_lanes.hpp"
 #include "sim/machine/places.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -131,7 +132,7 @@ const Insn* shuffle(Warp& warp, const Insn* insn, std::uint32_t mask) {
     sources[lane] = (is_valid ? source : lane) & 31U;
   }
   if (mask == kFullMask) {
-    for (std::uint32_t lane = 0; lane < kLanes; ++lane) target[lane] = values[sources[lane]];
+    permute_lanes(values.data(), sources.data(), target);
   } else {
     for (std::uint32_t left = mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(left));

@@ -168,9 +168,9 @@ void GridRunner::run_stretch(const Turn& turn) {
   const std::uint64_t before = launch_->warp_instructions;
   const std::uint64_t limit = std::min(turn.instructions, kSliceInstructions - kProbeInstructions);
   if (turn.points == 0) {
-    run_warp(running, limit);
+    launch_->machine->run_warp(running, limit);
   } else {
-    run_warp_to_point(running, limit, turn.points);
+    launch_->machine->run_warp_to_point(running, limit, turn.points);
   }
   progress.instructions += launch_->warp_instructions - before;
   const bool has_polled = std::exchange(running.has_polled, false);

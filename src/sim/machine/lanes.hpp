@@ -20,6 +20,18 @@ namespace cpverify::sim {
 template <Op op>
 Handler select(const Form& form);
 
+/// `value` where `is_active`, else `old`.
+template <class T>
+inline T choose_lane(bool is_active, T value, T old) {
+  if constexpr (sizeof(T) < 4) {
+    // g++ 12 fails with an internal error on masked moves of lanes of 8 and 16 bits.
+    const auto chosen = static_cast<T>(is_active ? -1 : 0);
+    return static_cast<T>((value & chosen) | (old & ~chosen));
+  } else {
+    return is_active ? value : old;
+  }
+}
+
 template <class Operation, class Target, class... Sources>
 inline void apply_lanes(std::uint32_t mask, Target* __restrict target,
                         const Sources* __restrict... sources) {
@@ -31,7 +43,7 @@ inline void apply_lanes(std::uint32_t mask, Target* __restrict target,
   }
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     const Target value = Operation::apply(sources[lane]...);
-    target[lane] = ((mask >> lane) & 1U) != 0 ? value : target[lane];
+    target[lane] = choose_lane(((mask >> lane) & 1U) != 0, value, target[lane]);
   }
 }
 

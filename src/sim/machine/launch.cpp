@@ -115,6 +115,9 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   state.memory = &memory;
   state.code = &kernel.code;
   state.flow = &kernel.flow;
+  state.machine = kernel.machine;
+  state.straight = kernel.straight.data();
+  state.refreshed = kernel.refreshed;
   state.request = &request;
   state.device = kernel.device;
   state.observers = {&memcheck, &initcheck, &haltcheck, &synccheck};

@@ -21,9 +21,10 @@
 #include "sim/isa/type.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
+#include "sim/machine/fresh_registers.hpp"
 #include "sim/machine/global_memory.hpp"
-#include "sim/machine/handlers.hpp"
 #include "sim/machine/kernel.hpp"
+#include "sim/machine/machine_code.hpp"
 #include "support/check.hpp"
 
 namespace cpverify::sim {
@@ -67,10 +68,11 @@ std::vector<std::byte> initial_bytes(const ModuleAst& module, const VariableDecl
   return bytes;
 }
 
-void link(Code& code, const std::string& file) {
+void link(Kernel& kernel, const std::string& file) {
+  Code& code = kernel.code;
   for (std::size_t i = 0; i < code.insns.size(); ++i) {
     const Form& form = code.forms[i];
-    code.insns[i].handler = find_handler(form);
+    code.insns[i].handler = kernel.machine->find_handler(form);
     if (code.insns[i].handler != nullptr) continue;
     const SourceLine& line = code.lines[i];
     throw InputError{
@@ -80,20 +82,37 @@ void link(Code& code, const std::string& file) {
   }
 }
 
+/// For each instruction, how many from it on have no guard and lead to the next one whenever they
+/// do not stop the warp.
+std::vector<std::uint32_t> straight_runs(const Code& code) {
+  std::vector<std::uint32_t> runs(code.insns.size());
+  for (std::size_t i = code.insns.size(); i-- > 0;) {
+    const Insn& insn = code.insns[i];
+    const Effect effect = info(insn.op).effect;
+    const bool is_straight = insn.guard == 0 && insn.guard_flip == 0 &&
+                             (effect == Effect::pure || effect == Effect::memory);
+    if (is_straight) runs[i] = 1 + (i + 1 < runs.size() ? runs[i + 1] : 0);
+  }
+  return runs;
+}
+
 }  // namespace
 
 Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& memory,
-                 std::uint32_t device)
+                 std::uint32_t device, VectorWidth width)
+    : Program{*parse_ptx(ptx, file), memory, device, width} {}
+
+Program::Program(const ModuleAst& module, GlobalMemory& memory, std::uint32_t device,
+                 VectorWidth width)
     : variables_{memory}, device_{device} {
-  const std::unique_ptr<const ModuleAst> module = parse_ptx(ptx, file);
   std::uint64_t total = 0;
   VariableAddresses addresses;
   std::vector<const VariableDeclaration*> placed;
-  for (const VariableDeclaration& variable : module->variables) {
+  for (const VariableDeclaration& variable : module.variables) {
     if (!has_address(variable)) continue;
     total += variable.size_bytes;
     if (variable.size_bytes == 0 || total > kVariableBytesMax) {
-      fail(*module, variable.where, "variables of a module take 1 byte to 1 GiB");
+      fail(module, variable.where, "variables of a module take 1 byte to 1 GiB");
     }
     placed.push_back(&variable);
   }
@@ -101,15 +120,18 @@ Program::Program(std::string_view ptx, const std::string& file, GlobalMemory& me
     addresses[variable->name] = variables_.add(device, variable->size_bytes);
   }
   for (const VariableDeclaration* const variable : placed) {
-    const std::vector<std::byte> bytes = initial_bytes(*module, *variable, addresses);
+    const std::vector<std::byte> bytes = initial_bytes(module, *variable, addresses);
     CPVERIFY_CHECK(!memory.write(addresses[variable->name], bytes).has_value());
   }
-  for (const FunctionAst& function : module->functions) {
+  for (const FunctionAst& function : module.functions) {
     if (!function.is_entry || !function.has_body) continue;
     auto kernel = std::make_unique<Kernel>();
-    kernel->code = decode_entry(*module, function, addresses);
+    kernel->code = decode_entry(module, function, addresses);
     kernel->device = device;
-    link(kernel->code, file);
+    kernel->machine = &machine_code(width);
+    link(*kernel, module.file);
+    kernel->straight = straight_runs(kernel->code);
+    kernel->refreshed = registers_to_refresh(kernel->code);
     kernel->flow = make_kernel_flow(kernel->code);
     watch_first_uses(kernel->code, kernel->flow);
     kernels_.push_back(std::move(kernel));

@@ -8,10 +8,12 @@
 
 #include "sim/isa/kernel_info.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/machine_code.hpp"
 
 namespace cpverify::sim {
 
 struct Kernel;
+struct ModuleAst;
 
 /// Allocations that live as long as this object.
 class DeviceVariables {
@@ -41,8 +43,10 @@ class Program {
   /// Parses and decodes `ptx`; allocates and initialises its .global and .const variables. Throws
   /// InputError `file:line:column` when the text is not PTX or asks for what is not supported.
   /// `memory` must outlive the program.
-  Program(std::string_view ptx, const std::string& file, GlobalMemory& memory,
-          std::uint32_t device);
+  Program(std::string_view ptx, const std::string& file, GlobalMemory& memory, std::uint32_t device,
+          VectorWidth width = widest_vectors());
+  /// The same for a module that has been parsed, of which nothing is kept.
+  Program(const ModuleAst& module, GlobalMemory& memory, std::uint32_t device, VectorWidth width);
   ~Program();  ///< Frees the variables.
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -86,10 +86,10 @@ Spin run_probe(Warp& warp, std::uint32_t register_bytes) {
     has_polled =
         has_polled || is_atomic(insn.op) || is_wait(insn.op) || (is_strong && is_load(insn.op));
     if (is_executed && is_write(insn.op)) {
-      run_warp(warp, kProbeInstructions - i);
+      launch.machine->run_warp(warp, kProbeInstructions - i);
       return Spin::none;
     }
-    run_warp(warp, 1);
+    launch.machine->run_warp(warp, 1);
     if (launch.is_aborted || warp.state != WarpState::ready || warp.active == 0) return Spin::none;
     const bool has_failed = std::exchange(warp.has_polled, false);
     if (warp.next == start.next) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
@@ -81,6 +82,35 @@ constexpr LoopKind loop_kind(std::size_t i) {
   return {(i & 1U) != 0, (i & 2U) != 0, (i & 4U) != 0, (i & 8U) != 0};
 }
 
+/// What has been executed.
+struct Tally {
+  std::uint64_t warps = 0;
+  std::uint64_t threads = 0;
+};
+
+/// Executes up to `count` instructions that lead to each other, for all active lanes: nothing but
+/// the handlers is left to do per instruction. Null when the warp stops.
+template <bool is_counting>
+const Insn* run_straight(Warp& warp, const Insn* insn, std::uint64_t count, Tally& tally) {
+  const Insn* const first = insn;
+  const Insn* const end = insn + count;
+  const std::uint32_t mask = warp.active;
+  const Insn* next = insn;
+  do {
+    next = insn->handler(warp, insn, mask);
+    ++insn;
+  } while (next == insn && insn != end);
+  const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
+  tally.warps += static_cast<std::uint64_t>(insn - first);
+  tally.threads += lanes * static_cast<std::uint64_t>(insn - first);
+  if constexpr (is_counting) {
+    std::vector<std::uint64_t>& run_lanes = warp.cta->launch->run_lanes;
+    run_lanes[static_cast<std::size_t>(first - warp.code)] += lanes;
+    run_lanes[static_cast<std::size_t>(insn - warp.code)] -= lanes;
+  }
+  return next;
+}
+
 /// The loop of the machine, compiled for each kind: most launches do not count, most schedules do
 /// not stop at points, most warps are not watched and most keep their lanes together. True when the
 /// stretch goes on in another kind of loop.
@@ -89,11 +119,10 @@ bool execute(Warp& warp, Stretch& stretch) {
   constexpr LoopKind kKind = loop_kind(kind);
   LaunchState& launch = *warp.cta->launch;
   const std::uint64_t limit = std::min(stretch.instructions, launch.budget_left);
-  std::uint64_t executed = 0;
-  std::uint64_t threads = 0;
+  Tally tally;
   bool has_changed = false;
   const Insn* insn = warp.next;
-  while (insn != nullptr && executed < limit) {
+  while (insn != nullptr && tally.warps < limit) {
     if constexpr (kKind.is_watching) {
       has_changed = !is_watched(warp);
       if (has_changed) break;
@@ -104,16 +133,24 @@ bool execute(Warp& warp, Stretch& stretch) {
         --stretch.points;
       }
     }
+    if constexpr (!kKind.is_watching && !kKind.has_points && !kKind.is_independent) {
+      const std::uint64_t run = launch.straight[static_cast<std::size_t>(insn - warp.code)];
+      if (run != 0) {
+        const std::uint64_t count = std::min(run, limit - tally.warps);
+        insn = run_straight<kKind.is_counting>(warp, insn, count, tally);
+        continue;
+      }
+    }
     if constexpr (kKind.is_independent) {
       if (!arrive_fragment(warp, insn)) {
         insn = nullptr;
         break;
       }
     }
-    ++executed;
+    ++tally.warps;
     const std::uint32_t mask = warp.active & (warp.predicate(insn->guard) ^ insn->guard_flip);
     const auto lanes = static_cast<std::uint64_t>(std::popcount(mask));
-    threads += lanes;
+    tally.threads += lanes;
     if constexpr (kKind.is_counting) {
       InstructionCount& count = launch.counts[static_cast<std::size_t>(insn - warp.code)];
       count.executed += lanes;
@@ -127,8 +164,8 @@ bool execute(Warp& warp, Stretch& stretch) {
       insn = mask != 0 ? insn->handler(warp, insn, mask) : insn + 1;
     }
   }
-  account(warp, insn, executed, threads);
-  stretch.instructions -= executed;
+  account(warp, insn, tally.warps, tally.threads);
+  stretch.instructions -= tally.warps;
   return has_changed;
 }
 

@@ -108,8 +108,9 @@ struct AttentionProblem {
 class AttentionRun {
  public:
   AttentionRun(const AttentionProblem& problem, const std::string& ptx, bool is_mma,
-               bool is_race_checked = false, const ScheduleSpec& schedule = {})
-      : problem_{&problem} {
+               bool is_race_checked = false, const ScheduleSpec& schedule = {},
+               VectorWidth width = widest_vectors())
+      : problem_{&problem}, device_{width} {
     device_.load(ptx);
     const std::uint64_t q = device_.upload(problem.q);
     const std::uint64_t k = device_.upload(problem.k_pool);
@@ -149,6 +150,15 @@ class AttentionRun {
                            Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
                                       problem.scale_log2(), std::int32_t{1}, out_, lse_});
     }
+  }
+
+  /// Every output as it is in memory.
+  std::vector<std::uint8_t> output_bytes() {
+    const std::size_t rows = problem_->tokens() * problem_->heads_q;
+    auto bytes = device_.download<std::uint8_t>(out_, rows * problem_->head_dim * 2);
+    const auto lse = device_.download<std::uint8_t>(lse_, rows * 4);
+    bytes.insert(bytes.end(), lse.begin(), lse.end());
+    return bytes;
   }
 
   /// Outputs within the rounding to bf16 of values below 2 and of P (mma only), LSE within f32's.

@@ -18,6 +18,7 @@
 
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
+#include "sim/machine/machine_code.hpp"
 #include "sim/machine/program.hpp"
 
 namespace cpverify::sim {
@@ -53,8 +54,10 @@ class Parameters {
 /// One device, with one program at a time.
 class SimulatedDevice {
  public:
+  explicit SimulatedDevice(VectorWidth width = widest_vectors()) : width_{width} {}
+
   void load(std::string_view ptx) {
-    program_ = std::make_unique<Program>(ptx, "test.ptx", memory_, 0);
+    program_ = std::make_unique<Program>(ptx, "test.ptx", memory_, 0, width_);
   }
 
   [[nodiscard]] std::uint64_t allocate(std::size_t size_bytes) {
@@ -90,6 +93,7 @@ class SimulatedDevice {
   [[nodiscard]] const Program& program() const { return *program_; }
 
  private:
+  VectorWidth width_;
   GlobalMemory memory_;
   std::unique_ptr<Program> program_;
 };

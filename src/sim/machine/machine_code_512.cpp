@@ -1,0 +1,12 @@
+#include "sim/machine/cta.hpp"
+#include "sim/machine/handlers.hpp"
+#include "sim/machine/machine_code.hpp"
+
+namespace cpverify::sim {
+
+const MachineCode& machine_code_512() noexcept {
+  static constexpr MachineCode code{&find_handler, &run_warp, &run_warp_to_point};
+  return code;
+}
+
+}  // namespace cpverify::sim

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpverify/observer.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/isa/syntax.hpp"
+#include "sim/machine/access.hpp"
+#include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cta.hpp"
+#include "sim/machine/global_memory.hpp"
+#include "sim/machine/lanes.hpp"
+#include "sim/machine/launch.hpp"
+#include "sim/machine/warp.hpp"
+
+/// Most loads and stores are of all lanes, in one object, and either side by side or all at one
+/// place. These need one range check and one look at the written bits, and no 32 offsets.
+namespace cpverify::sim {
+
+struct PlainAccess {
+  /// Null when the access is of another shape, or anything may be wrong with it: begin_access()
+  /// finds out what.
+  CheckedBytes* bytes = nullptr;
+  std::uint64_t offset = 0;  ///< Of lane 0.
+  bool is_uniform = false;   ///< All lanes there; else lane i at offset + i * size_bytes.
+};
+
+template <class Address>
+inline bool find_pattern(const Address* __restrict row, std::uint32_t size_bytes,
+                         PlainAccess& access) {
+  const Address first = row[0];
+  Address not_dense = 0;
+  Address not_uniform = 0;
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    not_dense |= row[lane] ^ static_cast<Address>(first + lane * size_bytes);
+    not_uniform |= row[lane] ^ first;
+  }
+  access.is_uniform = not_uniform == 0;
+  return access.is_uniform || not_dense == 0;
+}
+
+/// Bounds and alignment of an access whose first byte is `offset`.
+inline bool is_inside(std::uint64_t offset, std::uint64_t extent, std::uint64_t size_bytes) {
+  return offset <= size_bytes && extent <= size_bytes - offset;
+}
+
+/// A load or store by all lanes with `address` as operand. Does all that begin_access() does: marks
+/// what is stored as written. An unwritten byte that is read is not plain.
+template <AccessKind kind, std::uint32_t size_bytes>
+inline PlainAccess plain_access(Warp& warp, const Insn* insn, std::uint32_t row) {
+  static_assert(kind == AccessKind::read || kind == AccessKind::write);
+  LaunchState& launch = *warp.cta->launch;
+  PlainAccess access;
+  if (insn->space == Space::local || !launch.access_observers.empty()) return access;
+  std::uint64_t address = 0;
+  if (insn->address_bytes == 8) {
+    const auto* const addresses = warp.row<const std::uint64_t>(row);
+    if (!find_pattern(addresses, size_bytes, access)) return access;
+    address = addresses[0] + static_cast<std::uint64_t>(insn->offset);
+  } else {
+    // Sums wrap at 32 bits, and then are outside of every object.
+    const auto* const addresses = warp.row<const std::uint32_t>(row);
+    if (!find_pattern(addresses, size_bytes, access)) return access;
+    address = addresses[0] + static_cast<std::uint32_t>(insn->offset);
+  }
+  CheckedBytes* bytes = &warp.cta->shared;
+  std::uint64_t base = 0;
+  if (insn->space != Space::shared) {
+    Allocation* const cached = launch.last_allocation[static_cast<std::size_t>(insn - warp.code)];
+    if (cached == nullptr) return access;
+    bytes = &cached->bytes;
+    base = cached->base;
+  }
+  const std::uint64_t extent = access.is_uniform ? size_bytes : size_bytes * kLanes;
+  access.offset = address - base;
+  if (!is_inside(access.offset, extent, bytes->size()) || address % size_bytes != 0) return access;
+  if (!bytes->is_all_written()) {
+    if constexpr (kind == AccessKind::write) {
+      bytes->mark_written(access.offset, extent);
+    } else if (!bytes->is_written(access.offset, extent)) {
+      return access;
+    }
+  }
+  access.bytes = bytes;
+  return access;
+}
+
+}  // namespace cpverify::sim
