@@ -31,13 +31,18 @@ extern "C" __global__ void write_three_of_four(const float* in, float* out) {
   for (int j = 0; j < 3; ++j) out[i * 4 + j] = in[i];
 }
 
+/// The four words of a vector.
+__device__ __intrinsic__ unsigned sum_of_vector(const Vector16* place) {
+  unsigned x, y, z, w;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x), "=r"(y), "=r"(z), "=r"(w)
+               : "l"(place));
+  return x + y + z + w;
+}
+
 extern "C" __global__ void read_padding(const Vector16* rows, unsigned* out) {
   const int i = kernels::thread_index();
-  unsigned x, y, z, padding;
-  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"  // defect
-               : "=r"(x), "=r"(y), "=r"(z), "=r"(padding)
-               : "l"(rows + i));
-  out[i] = x + y + z;
+  out[i] = sum_of_vector(rows + i);  // defect
 }
 
 extern "C" __global__ void write_low_halves(unsigned short* words) {
@@ -73,15 +78,13 @@ extern "C" __global__ void copy_without_zero_fill(const float* rows, float* out,
 extern "C" __global__ void read_other_stage(const float* in, float* out, int num_tiles) {
   __shared__ float stages[2][32];
   const int i = kernels::thread_index();
-  float sum = 0.0F;
 #pragma unroll 1
   for (int tile = 0; tile < num_tiles; ++tile) {
     stages[tile & 1][i] = in[tile * 32 + i];
     kernels::barrier();
-    sum += stages[(tile + 1) & 1][31 - i];  // defect
+    out[tile * 32 + i] = stages[(tile + 1) & 1][31 - i];  // defect
     kernels::barrier();
   }
-  out[i] = sum;
 }
 
 /// One row less than the reader takes.
@@ -90,11 +93,7 @@ extern "C" __global__ void write_all_but_the_last(const float* in, float* out, i
   if (i < count - 1) out[i] = in[i];
 }
 
-extern "C" __global__ void sum_of_all(const float* in, float* out, int count) {
-  float sum = 0.0F;
-#pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    sum += in[i];  // defect
-  }
-  out[0] = sum;
+extern "C" __global__ void scale_all(const float* in, float* out, float factor) {
+  const int i = kernels::global_index();
+  out[i] = in[i] * factor;  // defect
 }

@@ -1,7 +1,6 @@
 #include "verify/launch_cell.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "cpverify/coverage.hpp"
 #include "cpverify/dtype.hpp"
 #include "cpverify/finding.hpp"
+#include "cpverify/ids.hpp"
 #include "cpverify/launch.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/verdict.hpp"
@@ -25,6 +25,7 @@
 #include "gpu/lane.hpp"
 #include "numerics/convert.hpp"
 #include "run/launch_runner.hpp"
+#include "scenario/schema.hpp"
 #include "support/check.hpp"
 #include "verify/kernel_directory.hpp"
 #include "verify/lanes.hpp"
@@ -34,11 +35,6 @@ namespace cpverify::verify_detail {
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-constexpr std::array kAllChecks{Check::metadata,  Check::collectives, Check::memcheck,
-                                Check::initcheck, Check::racecheck,   Check::kv_pool,
-                                Check::count,     Check::poison,      Check::lse,
-                                Check::output,    Check::bitwise,     Check::determinism};
 
 bool is_float(DType dtype) noexcept {
   return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
@@ -209,7 +205,7 @@ CellVerdict LaunchJudge::judge() {
   run_ = execute();
   verdict_.strategy = StrategyKind::launch;
   verdict_.digest = fmt::format("{:016x}", run_.digest);
-  for (const Check check : kAllChecks) verdict_.checks.push_back(judge_check(check));
+  for (const Check check : scenario::kChecks) verdict_.checks.push_back(judge_check(check));
   add_incomplete(run_, verdict_);
   const auto has = [this](Outcome outcome) {
     return std::any_of(verdict_.checks.begin(), verdict_.checks.end(),
