@@ -77,6 +77,7 @@ Stream* Streams::find(gpu::CuStream handle, const Context& context) const noexce
 
 // Source: CUDA Driver API manual, "Stream synchronization behavior", legacy default stream.
 void Streams::order_with_default(Stream& stream) {
+  if (stream.is_default) stream.clock.join(stream.context->retired_blocking);
   streams_.for_each([this, &stream](const Stream& other) {
     const bool is_ordered = other.context == stream.context && other.is_blocking &&
                             stream.is_blocking && other.is_default != stream.is_default;
@@ -146,8 +147,16 @@ void Streams::run_until(Predicate is_done) {
     // A wait refers to work that was enqueued before it, so some stream can always go on.
     CPVERIFY_CHECK(run_one());
   }
-  streams_.erase_if(
-      [](const Stream& stream) { return stream.is_destroyed && stream.queue.empty(); });
+  forget_destroyed();
+}
+
+void Streams::forget_destroyed() {
+  streams_.erase_if([](const Stream& stream) {
+    if (!stream.is_destroyed || !stream.queue.empty()) return false;
+    stream.context->retired.join(stream.clock);
+    if (stream.is_blocking) stream.context->retired_blocking.join(stream.clock);
+    return true;
+  });
 }
 
 void Streams::synchronise(const Marker& marker) {
@@ -164,6 +173,7 @@ bool Streams::is_idle(const Context& context) const {
 }
 
 void Streams::synchronise(const Context& context) {
+  host_.join(context.retired);
   streams_.for_each([&](const Stream& stream) {
     if (stream.context == &context) host_.join(stream.clock);
   });
@@ -187,6 +197,9 @@ void Streams::remove(gpu::CuStream handle) {
 void Streams::remove_all(const Context& context) {
   synchronise(context);
   const auto device = static_cast<std::size_t>(context.device);
+  streams_.for_each([&context](Stream& stream) {
+    if (stream.context == &context) stream.capture.reset();
+  });
   const Stream* const kept = streams_.find(default_streams_[device]);
   const Stream* const kept_too = streams_.find(per_thread_streams_[device]);
   streams_.erase_if([&](const Stream& stream) {

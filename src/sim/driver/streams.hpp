@@ -25,6 +25,9 @@ struct Context {
   /// A fault of a kernel: from then on every call in the context returns it.
   gpu::CuResult sticky = gpu::CuResult::success;
   std::uint32_t streams_made = 0;
+  /// What streams that are gone have done: all of them, and those that were blocking.
+  VectorClock retired;
+  VectorClock retired_blocking;
 };
 
 /// A queue of work of one context.
@@ -84,7 +87,8 @@ class Streams {
   /// Forgets the handle; what is left of the stream runs as before.
   void remove(gpu::CuStream handle);
   void remove(Stream& stream) { stream.is_destroyed = true; }
-  /// Runs what is left and forgets every stream of the context but the default ones.
+  /// Runs what is left, ends captures, and forgets every stream of the context but the default
+  /// ones.
   void remove_all(const Context& context);
 
   template <class Visit>
@@ -97,6 +101,7 @@ class Streams {
   void run_until(Predicate is_done);
   /// False: nothing can go on.
   bool run_one();
+  void forget_destroyed();
   [[nodiscard]] gpu::CuStream add_stream(std::unique_ptr<Stream> stream);
   /// Legacy default streams wait for the blocking streams of their context, and those for them.
   void order_with_default(Stream& stream);

@@ -133,6 +133,30 @@ TEST_F(StreamRacesTest, TheDefaultStreamOrdersBlockingStreamsOnly) {
   EXPECT_THAT(faults[0].detail, HasSubstr("the default stream of device 0"));
 }
 
+TEST_F(StreamRacesTest, AStreamThatIsGoneIsWaitedForAsOthers) {
+  DeviceSession session{*driver_, 0};
+  const CuDevicePtr words = session.allocate(64);
+  const auto fill_and_destroy = [&](unsigned flags) {
+    const gpu::CuStream gone = new_stream(flags);
+    ASSERT_EQ(driver_->cuMemsetD8Async(words, 1, 64, gone), ok());
+    ASSERT_EQ(driver_->cuStreamDestroy(gone), ok());
+    // Another stream's wait lets its work run.
+    ASSERT_EQ(driver_->cuMemFree(session.allocate(4)), ok());
+  };
+  fill_and_destroy(gpu::kStreamNonBlocking);
+  ASSERT_EQ(driver_->cuCtxSynchronize(), ok());
+  ASSERT_EQ(driver_->cuMemsetD8Async(words, 2, 64, session.stream), ok());
+  ASSERT_EQ(driver_->cuCtxSynchronize(), ok());
+  fill_and_destroy(0);
+  ASSERT_EQ(driver_->cuMemsetD8Async(words, 3, 64, nullptr), ok());
+  ASSERT_EQ(driver_->cuCtxSynchronize(), ok());
+  EXPECT_THAT(driver_->take_faults(), IsEmpty());
+  fill_and_destroy(0);
+  ASSERT_EQ(driver_->cuMemsetD8Async(words, 4, 64, session.stream), ok());
+  ASSERT_EQ(driver_->cuCtxSynchronize(), ok());
+  EXPECT_THAT(driver_->take_faults(), SizeIs(1));
+}
+
 TEST_F(StreamRacesTest, CopiesOfTwoDevicesRace) {
   DeviceSession first{*driver_, 0};
   const CuDevicePtr source = first.allocate_with(Words(4, 1));
