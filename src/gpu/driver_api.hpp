@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,7 @@ enum class CuResult : int {
   launch_timeout = 702,
   misaligned_address = 716,
   launch_failed = 719,
+  invalid_cluster_size = 912,
 };
 
 using CuDevice = int;
@@ -41,6 +43,17 @@ inline constexpr int kDeviceAttributeComputeMajor = 75;
 inline constexpr int kDeviceAttributeComputeMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
+
+/// CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.
+inline constexpr int kLaunchAttributeCluster = 4;
+
+/// CUlaunchAttribute: of a cluster, value[0] to value[2] are its extents x, y and z.
+struct LaunchAttribute {
+  int id = 0;
+  int padding = 0;
+  std::array<unsigned, 16> value{};
+};
+static_assert(sizeof(LaunchAttribute) == 72, "the layout of the public API");
 
 /// The CUDA driver API under its public names and semantics, for the calls that we make. One
 /// implementation forwards to libcuda, one is the simulator; nothing above knows which.
@@ -102,6 +115,9 @@ class DriverApi {
   };
   virtual CuResult cuLaunchKernel(CuFunction function, const LaunchConfig& config,
                                   void** parameters) = 0;
+  virtual CuResult cuLaunchKernelEx(const LaunchConfig& config, const LaunchAttribute* attributes,
+                                    unsigned attribute_count, CuFunction function,
+                                    void** parameters) = 0;
   // NOLINTEND(readability-identifier-naming)
 
   /// What cuModuleLoadData has to say of the last image it refused ("" when it accepted it): the

@@ -91,6 +91,9 @@ class SimulatedDriver final : public SimDriver {
 
   gpu::CuResult cuLaunchKernel(gpu::CuFunction function, const LaunchConfig& config,
                                void** parameters) override;
+  gpu::CuResult cuLaunchKernelEx(const LaunchConfig& config, const gpu::LaunchAttribute* attributes,
+                                 unsigned attribute_count, gpu::CuFunction function,
+                                 void** parameters) override;
   const char* jit_error_log() override { return jit_error_log_.c_str(); }
 
  private:

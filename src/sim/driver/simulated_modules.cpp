@@ -1,3 +1,4 @@
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -91,13 +92,23 @@ CuResult SimulatedDriver::cuFuncSetAttribute(CuFunction function, int attribute,
 
 CuResult SimulatedDriver::cuLaunchKernel(CuFunction function, const LaunchConfig& config,
                                          void** parameters) {
+  return cuLaunchKernelEx(config, nullptr, 0, function, parameters);
+}
+
+CuResult SimulatedDriver::cuLaunchKernelEx(const LaunchConfig& config,
+                                           const gpu::LaunchAttribute* attributes,
+                                           unsigned attribute_count, CuFunction function,
+                                           void** parameters) {
   Stream* queue = nullptr;
   CuResult status = find_stream(config.stream, queue);
   if (status != CuResult::success) return status;
   const DriverFunction* found = functions_.find(function);
   if (found == nullptr || found->context != queue->context) return CuResult::invalid_handle;
   const KernelInfo& kernel = kernel_info(*found->kernel);
-  status = check_launch(kernel, config, found->shared_bytes_optin);
+  std::array<std::uint32_t, 3> cluster{};
+  status = read_attributes({attributes, attribute_count}, cluster);
+  if (status != CuResult::success) return status;
+  status = check_launch(kernel, config, cluster, found->shared_bytes_optin);
   if (status != CuResult::success) return status;
   if (parameters == nullptr && !kernel.parameters.empty()) return CuResult::invalid_value;
 
@@ -106,6 +117,7 @@ CuResult SimulatedDriver::cuLaunchKernel(CuFunction function, const LaunchConfig
   work.parameters = pack_parameters(kernel, parameters);
   work.request.grid = {config.grid_x, config.grid_y, config.grid_z};
   work.request.block = {config.block_x, config.block_y, config.block_z};
+  work.request.cluster = cluster;
   work.request.shared_bytes = config.shared_bytes;
   work.request.shared_bytes_optin = found->shared_bytes_optin;
   work.request.instruction_budget = options_.instruction_budget;

@@ -12,7 +12,7 @@ namespace cpverify::sim {
 
 /// One operand of a row, from the table's `operands` column.
 struct OperandSpec {
-  enum class Role : std::uint8_t { target, source, address, label, sign, flag };
+  enum class Role : std::uint8_t { target, source, address, label, sign, flag, register_limit };
   enum class TypeFrom : std::uint8_t { row, atype, wide, fixed };
   Role role = Role::source;
   TypeFrom type_from = TypeFrom::row;

@@ -10,6 +10,7 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cluster.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
@@ -28,6 +29,7 @@ struct LaunchState {
   /// Per instruction: the allocation that it touched last.
   std::vector<Allocation*> last_allocation;
   std::vector<InstructionCount> counts;  ///< Per instruction; empty when nobody wants them.
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};  ///< CTAs of a cluster.
   std::uint64_t budget_left = 0;
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
@@ -47,6 +49,8 @@ struct BarrierArrivals {
 /// A CTA that runs.
 struct Cta {
   std::array<std::uint32_t, 3> id{};
+  Cluster* cluster = nullptr;
+  std::uint32_t rank = 0;  ///< In its cluster.
   CheckedBytes shared;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;  ///< Four warps each; the last may be incomplete.
@@ -60,8 +64,9 @@ class CtaRunner {
  public:
   explicit CtaRunner(LaunchState& launch);
 
-  /// Makes it the CTA with this index, none of whose warps has run.
-  void reset(const std::array<std::uint32_t, 3>& id);
+  /// Makes it the CTA with this index, none of whose warps has run. `cluster` has its id and its
+  /// CTAs, this one at `rank`.
+  void reset(const std::array<std::uint32_t, 3>& id, Cluster& cluster, std::uint32_t rank);
   /// Lets the warps go on whose barrier is complete. False when there are none.
   bool open_barriers();
   [[nodiscard]] const Cta& cta() const noexcept { return cta_; }

@@ -12,8 +12,8 @@
 
 namespace cpverify::sim {
 
-/// Runs the CTAs of a launch in the order of a schedule. A few are resident at a time; when all of
-/// their warps wait for others, one more is started, up to a bound.
+/// Runs the CTAs of a launch in the order of a schedule, cluster by cluster. A few are resident at
+/// a time; when all of their warps wait for others, one more is started, up to a bound.
 class GridRunner {
  public:
   /// Both must outlive the object.
@@ -32,16 +32,20 @@ class GridRunner {
     std::unique_ptr<CtaRunner> runner;
     std::size_t living = 0;  ///< Warps that have not exited.
   };
+  /// Slots of the CTAs of one cluster, which start and end together, follow each other.
+  using Clusters = std::vector<std::unique_ptr<Cluster>>;
 
   [[nodiscard]] Warp& warp(std::size_t candidate) noexcept;
   [[nodiscard]] bool can_add_slot() const noexcept;
-  void add_slot();
-  void start_cta(std::size_t slot);
+  void add_cluster();
+  void start_cluster(std::size_t cluster);
+  void start_cta(std::size_t slot, std::uint64_t cluster_index);
   void take(const Turn& turn);
   void run_stretch(const Turn& turn);
   void probe(std::size_t candidate);
   void stop(std::size_t candidate);
   bool open_barriers(std::size_t slot);
+  bool open_cluster(std::size_t slot);
   bool refill(std::size_t slot);
   [[nodiscard]] bool end_round();
   void resolve_spinning();
@@ -52,12 +56,14 @@ class GridRunner {
   LaunchState* launch_;
   Schedule* schedule_;
   std::array<std::uint32_t, 3> grid_;
-  std::uint64_t cta_count_;
-  std::uint64_t started_ = 0;
+  std::uint32_t cluster_size_;
+  std::uint64_t cluster_count_;
+  std::uint64_t started_ = 0;  ///< Clusters.
   std::size_t warps_per_cta_;
   std::uint32_t register_bytes_;
   std::size_t living_ = 0;  ///< CTAs that have not ended.
   std::vector<Slot> slots_;
+  Clusters clusters_;
   std::vector<Candidate> candidates_;
   std::vector<Progress> progress_;  ///< One per candidate.
 };
