@@ -44,6 +44,8 @@ std::string_view public_name(CuResult result) noexcept {
       return "CUDA_ERROR_NOT_READY";
     case CuResult::illegal_address:
       return "CUDA_ERROR_ILLEGAL_ADDRESS";
+    case CuResult::invalid_cluster_size:
+      return "CUDA_ERROR_INVALID_CLUSTER_SIZE";
     case CuResult::launch_out_of_resources:
       return "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES";
     case CuResult::launch_timeout:

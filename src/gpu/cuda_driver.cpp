@@ -18,6 +18,17 @@ constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
 constexpr std::size_t kJitLogBytes = std::size_t{16} * 1024;
 
+/// CUlaunchConfig.
+struct PublicLaunchConfig {
+  std::array<unsigned, 3> grid;
+  std::array<unsigned, 3> block;
+  unsigned shared_bytes;
+  CuStream stream;
+  const LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(PublicLaunchConfig) == 56, "the layout of the public API");
+
 class CudaDriver final : public CudaStreamCalls {
  public:
   explicit CudaDriver(const std::string& library);
@@ -99,6 +110,9 @@ class CudaDriver final : public CudaStreamCalls {
                           config.block_y, config.block_z, config.shared_bytes, config.stream,
                           parameters, nullptr);
   }
+  CuResult cuLaunchKernelEx(const LaunchConfig& config, const LaunchAttribute* attributes,
+                            unsigned attribute_count, CuFunction function,
+                            void** parameters) override;
   const char* jit_error_log() override { return jit_error_log_.c_str(); }
 
  private:
@@ -140,13 +154,14 @@ class CudaDriver final : public CudaStreamCalls {
   CuResult (*module_load_data_ex_)(CuModule*, const void*, unsigned, int*, void**) = nullptr;
   CuResult (*launch_kernel_)(CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                              unsigned, CuStream, void**, void**) = nullptr;
+  CuResult (*launch_kernel_ex_)(const PublicLaunchConfig*, CuFunction, void**, void**) = nullptr;
   std::string jit_error_log_;
 };
 
 // The header of the toolkit renames these functions to the versions whose ABI we declare; the names
 // without a suffix are older ones.
 CudaDriver::CudaDriver(const std::string& library)
-    : library_{library, "install the NVIDIA driver 450 or newer, or run with --lane sim"} {
+    : library_{library, "install the NVIDIA driver 520 or newer, or run with --lane sim"} {
   library_.resolve(init_, "cuInit");
   library_.resolve(device_get_count_, "cuDeviceGetCount");
   library_.resolve(device_get_, "cuDeviceGet");
@@ -177,6 +192,7 @@ CudaDriver::CudaDriver(const std::string& library)
   library_.resolve(event_record_, "cuEventRecord");
   library_.resolve(module_load_data_ex_, "cuModuleLoadDataEx");
   library_.resolve(launch_kernel_, "cuLaunchKernel");
+  library_.resolve(launch_kernel_ex_, "cuLaunchKernelEx");
   resolve_from(library_);
 }
 
@@ -187,6 +203,18 @@ CuResult CudaDriver::cuTensorMapEncodeTiled(CuTensorMap* map, const CuTiledTenso
       map, tensor.type, tensor.rank, reinterpret_cast<void*>(std::uintptr_t{tensor.address}),
       tensor.extents, tensor.strides, tensor.box, tensor.element_strides, tensor.interleave,
       tensor.swizzle, tensor.promotion, tensor.fill);
+}
+
+CuResult CudaDriver::cuLaunchKernelEx(const LaunchConfig& config, const LaunchAttribute* attributes,
+                                      unsigned attribute_count, CuFunction function,
+                                      void** parameters) {
+  const PublicLaunchConfig all{{config.grid_x, config.grid_y, config.grid_z},
+                               {config.block_x, config.block_y, config.block_z},
+                               config.shared_bytes,
+                               config.stream,
+                               attributes,
+                               attribute_count};
+  return launch_kernel_ex_(&all, function, parameters, nullptr);
 }
 
 CuResult CudaDriver::cuModuleLoadData(CuModule* module, const void* image) {

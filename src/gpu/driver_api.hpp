@@ -143,6 +143,9 @@ class DriverApi : public GraphApi {
   };
   virtual CuResult cuLaunchKernel(CuFunction function, const LaunchConfig& config,
                                   void** parameters) = 0;
+  virtual CuResult cuLaunchKernelEx(const LaunchConfig& config, const LaunchAttribute* attributes,
+                                    unsigned attribute_count, CuFunction function,
+                                    void** parameters) = 0;
   // NOLINTEND(readability-identifier-naming)
 
   /// What cuModuleLoadData has to say of the last image it refused ("" when it accepted it): the

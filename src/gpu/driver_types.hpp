@@ -41,6 +41,7 @@ enum class CuResult : int {
   stream_capture_implicit = 906,
   captured_event = 907,
   graph_exec_update_failure = 910,
+  invalid_cluster_size = 912,
 };
 
 using CuDevice = int;
@@ -132,5 +133,16 @@ struct CuTiledTensor {
   CuTensorMapL2Promotion promotion = CuTensorMapL2Promotion::none;
   CuTensorMapOobFill fill = CuTensorMapOobFill::zeros;
 };
+
+/// CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.
+inline constexpr int kLaunchAttributeCluster = 4;
+
+/// CUlaunchAttribute: of a cluster, value[0] to value[2] are its extents x, y and z.
+struct LaunchAttribute {
+  int id = 0;
+  int padding = 0;
+  std::array<unsigned, 16> value{};
+};
+static_assert(sizeof(LaunchAttribute) == 72, "the layout of the public API");
 
 }  // namespace cpverify::gpu

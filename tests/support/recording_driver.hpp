@@ -130,6 +130,10 @@ class RecordingDriver final : public gpu::DriverApi {
     calls.push_back(fmt::format("record {} on {}", number(event), number(stream)));
     return result("cuEventRecord");
   }
+  gpu::CuResult cuLaunchKernelEx(const LaunchConfig&, const gpu::LaunchAttribute*, unsigned,
+                                 gpu::CuFunction, void**) override {
+    return result("cuLaunchKernelEx");
+  }
   gpu::CuResult cuLaunchKernel(gpu::CuFunction, const LaunchConfig&, void**) override {
     return result("cuLaunchKernel");
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "gpu/driver_api.hpp"
@@ -27,7 +28,21 @@ bool is_within(const std::array<unsigned, 3>& extents,
 
 }  // namespace
 
+gpu::CuResult read_attributes(std::span<const gpu::LaunchAttribute> attributes,
+                              std::array<std::uint32_t, 3>& cluster) {
+  if (attributes.data() == nullptr && !attributes.empty()) return gpu::CuResult::invalid_value;
+  for (const gpu::LaunchAttribute& attribute : attributes) {
+    if (attribute.id != gpu::kLaunchAttributeCluster) return gpu::CuResult::invalid_value;
+    cluster = {attribute.value[0], attribute.value[1], attribute.value[2]};
+    if (cluster[0] == 0 || cluster[1] == 0 || cluster[2] == 0) {
+      return gpu::CuResult::invalid_cluster_size;
+    }
+  }
+  return gpu::CuResult::success;
+}
+
 gpu::CuResult check_launch(const KernelInfo& kernel, const gpu::DriverApi::LaunchConfig& config,
+                           const std::array<std::uint32_t, 3>& cluster,
                            std::uint32_t shared_bytes_optin) {
   const std::array<unsigned, 3> grid{config.grid_x, config.grid_y, config.grid_z};
   const std::array<unsigned, 3> block{config.block_x, config.block_y, config.block_z};
@@ -39,6 +54,9 @@ gpu::CuResult check_launch(const KernelInfo& kernel, const gpu::DriverApi::Launc
   }
   const bool is_block_required = kernel.required_block != std::array<std::uint32_t, 3>{};
   if (is_block_required && kernel.required_block != block) return gpu::CuResult::invalid_value;
+  if (!choose_cluster(kernel, grid, cluster).refusal.empty()) {
+    return gpu::CuResult::invalid_cluster_size;
+  }
 
   // Without the attribute, static and dynamic memory share the default amount.
   const std::uint64_t total = std::uint64_t{kernel.static_shared_bytes} + config.shared_bytes;

@@ -170,6 +170,9 @@ class SimulatedDriver final : public SimDriver {
 
   gpu::CuResult cuLaunchKernel(gpu::CuFunction function, const LaunchConfig& config,
                                void** parameters) override;
+  gpu::CuResult cuLaunchKernelEx(const LaunchConfig& config, const gpu::LaunchAttribute* attributes,
+                                 unsigned attribute_count, gpu::CuFunction function,
+                                 void** parameters) override;
   const char* jit_error_log() override { return jit_error_log_.c_str(); }
   void name_work(const char* call, std::uint32_t rank) override;
 
@@ -190,7 +193,8 @@ class SimulatedDriver final : public SimDriver {
   void enqueue(Stream& stream, Work work, const WorkName& name);
   /// A task of this context under the name of the call, or of the collective that it is part of.
   [[nodiscard]] NodeTask make_task(const char* call, Context& context, Work work) const;
-  [[nodiscard]] gpu::CuResult make_launch(gpu::CuFunction function, const KernelNode& kernel,
+  [[nodiscard]] gpu::CuResult make_launch(const KernelNode& kernel,
+                                          const std::array<std::uint32_t, 3>& cluster,
                                           NodeTask& task);
   [[nodiscard]] gpu::CuResult make_copy(const CopyNode& copy, Context& context, NodeTask& task);
   [[nodiscard]] gpu::CuResult enqueue_copy(const char* call, const CopyWork& work,

@@ -99,7 +99,7 @@ CuResult SimulatedDriver::cuGraphAddKernelNode(CuGraphNode* node, CuGraph graph,
   if (status != CuResult::success) return status;
   if (kernel == nullptr) return CuResult::invalid_value;
   NodeTask task;
-  status = make_launch(kernel->function, *kernel, task);
+  status = make_launch(*kernel, {}, task);
   return status == CuResult::success ? add_checked(node, graph, after, std::move(task)) : status;
 }
 
@@ -277,7 +277,7 @@ CuResult SimulatedDriver::cuGraphExecKernelNodeSetParams(CuGraphExec exec, CuGra
     return CuResult::invalid_value;
   }
   NodeTask task;
-  status = make_launch(kernel->function, *kernel, task);
+  status = make_launch(*kernel, {}, task);
   if (status != CuResult::success) return status;
   // The context of a node cannot be changed.
   if (task.context != place->task.context) return CuResult::invalid_value;

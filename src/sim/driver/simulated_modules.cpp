@@ -1,3 +1,4 @@
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -92,8 +93,9 @@ CuResult SimulatedDriver::cuFuncSetAttribute(CuFunction function, int attribute,
   return CuResult::success;
 }
 
-CuResult SimulatedDriver::make_launch(CuFunction function, const KernelNode& node, NodeTask& task) {
-  const DriverFunction* found = functions_.find(function);
+CuResult SimulatedDriver::make_launch(const KernelNode& node,
+                                      const std::array<std::uint32_t, 3>& cluster, NodeTask& task) {
+  const DriverFunction* found = functions_.find(node.function);
   if (found == nullptr) return CuResult::invalid_handle;
   LaunchConfig config;
   config.grid_x = node.grid_x;
@@ -104,7 +106,7 @@ CuResult SimulatedDriver::make_launch(CuFunction function, const KernelNode& nod
   config.block_z = node.block_z;
   config.shared_bytes = node.shared_bytes;
   const KernelInfo& kernel = kernel_info(*found->kernel);
-  const CuResult status = check_launch(kernel, config, found->shared_bytes_optin);
+  const CuResult status = check_launch(kernel, config, cluster, found->shared_bytes_optin);
   if (status != CuResult::success) return status;
   if (node.parameters == nullptr && !kernel.parameters.empty()) return CuResult::invalid_value;
 
@@ -113,6 +115,7 @@ CuResult SimulatedDriver::make_launch(CuFunction function, const KernelNode& nod
   work.parameters = pack_parameters(kernel, node.parameters);
   work.request.grid = {node.grid_x, node.grid_y, node.grid_z};
   work.request.block = {node.block_x, node.block_y, node.block_z};
+  work.request.cluster = cluster;
   work.request.shared_bytes = node.shared_bytes;
   work.request.shared_bytes_optin = found->shared_bytes_optin;
   work.request.instruction_budget = options_.instruction_budget;
@@ -120,23 +123,32 @@ CuResult SimulatedDriver::make_launch(CuFunction function, const KernelNode& nod
   work.request.mma_accumulation = options_.mma_accumulation;
   task.body = std::move(work);
   task.context = found->context;
-  task.function = function;
+  task.function = node.function;
   task.name = {kernel.name, fmt::format("kernel '{}'", kernel.name)};
   return CuResult::success;
 }
 
 CuResult SimulatedDriver::cuLaunchKernel(CuFunction function, const LaunchConfig& config,
                                          void** parameters) {
+  return cuLaunchKernelEx(config, nullptr, 0, function, parameters);
+}
+
+CuResult SimulatedDriver::cuLaunchKernelEx(const LaunchConfig& config,
+                                           const gpu::LaunchAttribute* attributes,
+                                           unsigned attribute_count, CuFunction function,
+                                           void** parameters) {
   Stream* queue = nullptr;
   CuResult status = find_stream(config.stream, queue);
   if (status != CuResult::success) return status;
   const DriverFunction* found = functions_.find(function);
   if (found == nullptr || found->context != queue->context) return CuResult::invalid_handle;
+  std::array<std::uint32_t, 3> cluster{};
+  status = read_attributes({attributes, attribute_count}, cluster);
+  if (status != CuResult::success) return status;
   NodeTask task;
-  status = make_launch(function,
-                       {function, config.grid_x, config.grid_y, config.grid_z, config.block_x,
+  status = make_launch({function, config.grid_x, config.grid_y, config.grid_z, config.block_x,
                         config.block_y, config.block_z, config.shared_bytes, parameters},
-                       task);
+                       cluster, task);
   return status == CuResult::success ? submit(*queue, std::move(task)) : status;
 }
 

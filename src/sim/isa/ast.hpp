@@ -97,6 +97,10 @@ struct FunctionAst {
   std::vector<Statement> body;  ///< Scopes are balanced.
   std::array<std::uint32_t, 3> max_threads{};
   std::array<std::uint32_t, 3> required_threads{};
+  std::array<std::uint32_t, 3> required_cluster{};
+  std::uint32_t max_cluster = 0;  ///< .maxclusterrank; 0 when absent.
+  std::uint32_t registers = 0;    ///< .maxnreg; 0 when absent.
+  bool has_explicit_cluster = false;
   Position where;
 };
 

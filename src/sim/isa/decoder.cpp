@@ -127,6 +127,10 @@ void EntryDecoder::apply_limits(const FunctionAst& entry) {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(code_.info.max_threads, threads));
   }
   code_.info.required_block = entry.required_threads;
+  code_.info.required_cluster = entry.required_cluster;
+  code_.info.max_cluster = entry.max_cluster;
+  code_.info.registers = entry.registers;
+  code_.info.has_explicit_cluster = entry.has_explicit_cluster;
 }
 
 Code EntryDecoder::decode(const FunctionAst& entry) {

@@ -207,8 +207,8 @@ void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spe
     decode_label(pending, operand);
     return;
   }
-  if (spec.role == OperandSpec::Role::sign || spec.role == OperandSpec::Role::flag) {
-    decode_constant(pending, operand, spec.role == OperandSpec::Role::sign);
+  if (spec.role > OperandSpec::Role::label) {
+    decode_constant(pending, operand, spec.role);
     return;
   }
   const Type type = spec.type(pending.form.modifiers);
@@ -248,13 +248,25 @@ void InstructionDecoder::decode_pair(Pending& pending, const OperandSpec& spec,
   pending.rows.push_back(pair->row);
 }
 
-/// A constant that is 1 or -1, or 0 or 1.
-void InstructionDecoder::decode_constant(Pending& pending, const Operand& operand, bool is_sign) {
-  const std::uint64_t other = is_sign ? ~0ULL : 0;
-  if (operand.kind != Operand::Kind::integer || (operand.bits != 1 && operand.bits != other)) {
-    fail(operand.where, fmt::format("expected the constant {}", is_sign ? "1 or -1" : "0 or 1"));
+/// What must be written as a number.
+void InstructionDecoder::decode_constant(Pending& pending, const Operand& operand,
+                                         OperandSpec::Role role) {
+  const std::uint64_t bits = operand.bits;
+  bool is_allowed = bits == 1;
+  std::string_view allowed = "the constant 0 or 1";
+  if (role == OperandSpec::Role::sign) {
+    allowed = "the constant 1 or -1";
+    is_allowed = is_allowed || bits == ~0ULL;
+  } else if (role == OperandSpec::Role::register_limit) {
+    allowed = "a multiple of 8 from 24 to 256";
+    is_allowed = bits >= 24 && bits <= 256 && bits % 8 == 0;
+  } else {
+    is_allowed = is_allowed || bits == 0;
   }
-  pending.rows.push_back(code_->registers.constant(operand.bits, 4));
+  if (operand.kind != Operand::Kind::integer || !is_allowed) {
+    fail(operand.where, fmt::format("expected {}", allowed));
+  }
+  pending.rows.push_back(code_->registers.constant(bits, 4));
 }
 
 void InstructionDecoder::decode_label(Pending& pending, const Operand& operand) {

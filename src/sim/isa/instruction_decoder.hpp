@@ -69,7 +69,7 @@ class InstructionDecoder {
   [[nodiscard]] Register named_address(const Pending& pending, const Operand& operand,
                                        Space& space);
   void decode_pair(Pending& pending, const OperandSpec& spec, const Operand& operand);
-  void decode_constant(Pending& pending, const Operand& operand, bool is_sign);
+  void decode_constant(Pending& pending, const Operand& operand, OperandSpec::Role role);
   void decode_label(Pending& pending, const Operand& operand);
   void decode_parameter_load(Pending& pending);
   [[nodiscard]] bool is_parameter_load(const Pending& pending) const;

@@ -23,6 +23,11 @@ struct KernelInfo {
   std::uint32_t local_bytes = 0;                  ///< Of each thread.
   std::uint32_t max_threads = 1024;               ///< From .maxntid or .reqntid, at most 1024.
   std::array<std::uint32_t, 3> required_block{};  ///< .reqntid; zeros when absent.
+  /// .reqnctapercluster: CTAs of a cluster; zeros when absent.
+  std::array<std::uint32_t, 3> required_cluster{};
+  std::uint32_t max_cluster = 0;      ///< .maxclusterrank; 0 when absent.
+  std::uint32_t registers = 0;        ///< .maxnreg; 0 when absent.
+  bool has_explicit_cluster = false;  ///< .explicitcluster: the launch must name a cluster.
 };
 
 }  // namespace cpverify::sim

@@ -63,6 +63,9 @@ OperandSpec parse_spec(std::string_view text) {
     case 's':
       spec.role = OperandSpec::Role::sign;
       break;
+    case 'r':
+      spec.role = OperandSpec::Role::register_limit;
+      break;
     case 'f':
       spec.role = OperandSpec::Role::flag;
       break;

@@ -20,6 +20,7 @@ struct OperandSpec {
     label,
     sign,
     flag,
+    register_limit,
   };
   enum class TypeFrom : std::uint8_t { row, atype, wide, fixed };
   Role role = Role::source;

@@ -52,6 +52,7 @@ class Parser {
   Operand parse_address();
   Operand parse_group(Operand::Kind kind, std::string_view close);
   std::array<std::uint32_t, 3> parse_extent();
+  std::uint32_t parse_count();
 
   ModuleAst* module_;
   Lexer lexer_;
@@ -135,6 +136,11 @@ std::array<std::uint32_t, 3> Parser::parse_extent() {
   return extent;
 }
 
+std::uint32_t Parser::parse_count() {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(lexer_.expect_integer("a number"), 1U << 30));
+}
+
 void Parser::parse_function_attributes(FunctionAst& function) {
   while (lexer_.peek().kind == TokenKind::word) {
     const Token token = lexer_.take();
@@ -142,8 +148,15 @@ void Parser::parse_function_attributes(FunctionAst& function) {
       function.max_threads = parse_extent();
     } else if (token.text == ".reqntid") {
       function.required_threads = parse_extent();
-    } else if (token.text == ".minnctapersm" || token.text == ".maxnreg" ||
-               token.text == ".maxnctapersm") {
+    } else if (token.text == ".reqnctapercluster") {
+      function.required_cluster = parse_extent();
+    } else if (token.text == ".explicitcluster") {
+      function.has_explicit_cluster = true;
+    } else if (token.text == ".maxclusterrank") {
+      function.max_cluster = parse_count();
+    } else if (token.text == ".maxnreg") {
+      function.registers = parse_count();
+    } else if (token.text == ".minnctapersm" || token.text == ".maxnctapersm") {
       (void)lexer_.expect_integer("a number");
     } else if (token.text == ".pragma") {
       (void)lexer_.take();

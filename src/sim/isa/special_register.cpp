@@ -8,15 +8,42 @@
 namespace cpverify::sim {
 namespace {
 
-constexpr std::array<std::string_view, 21> kNames{
-    "%tid.x",       "%tid.y",       "%tid.z",
-    "%ntid.x",      "%ntid.y",      "%ntid.z",
-    "%ctaid.x",     "%ctaid.y",     "%ctaid.z",
-    "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
-    "%laneid",      "%warpid",      "%nwarpid",
-    "%lanemask_eq", "%lanemask_le", "%lanemask_lt",
-    "%lanemask_ge", "%lanemask_gt", "%dynamic_smem_size"};
-static_assert(kNames.size() == static_cast<std::size_t>(SpecialRegister::dynamic_smem_size) + 1);
+constexpr std::array<std::string_view, 35> kNames{"%tid.x",
+                                                  "%tid.y",
+                                                  "%tid.z",
+                                                  "%ntid.x",
+                                                  "%ntid.y",
+                                                  "%ntid.z",
+                                                  "%ctaid.x",
+                                                  "%ctaid.y",
+                                                  "%ctaid.z",
+                                                  "%nctaid.x",
+                                                  "%nctaid.y",
+                                                  "%nctaid.z",
+                                                  "%laneid",
+                                                  "%warpid",
+                                                  "%nwarpid",
+                                                  "%lanemask_eq",
+                                                  "%lanemask_le",
+                                                  "%lanemask_lt",
+                                                  "%lanemask_ge",
+                                                  "%lanemask_gt",
+                                                  "%dynamic_smem_size",
+                                                  "%cluster_ctaid.x",
+                                                  "%cluster_ctaid.y",
+                                                  "%cluster_ctaid.z",
+                                                  "%cluster_nctaid.x",
+                                                  "%cluster_nctaid.y",
+                                                  "%cluster_nctaid.z",
+                                                  "%cluster_ctarank",
+                                                  "%cluster_nctarank",
+                                                  "%clusterid.x",
+                                                  "%clusterid.y",
+                                                  "%clusterid.z",
+                                                  "%nclusterid.x",
+                                                  "%nclusterid.y",
+                                                  "%nclusterid.z"};
+static_assert(kNames.size() == static_cast<std::size_t>(SpecialRegister::nclusterid_z) + 1);
 
 }  // namespace
 

@@ -29,6 +29,20 @@ enum class SpecialRegister : std::uint8_t {
   lanemask_ge,
   lanemask_gt,
   dynamic_smem_size,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_ctarank,
+  cluster_nctarank,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
 };
 
 /// A register that changes while the kernel runs: %clock and %globaltimer in their widths.

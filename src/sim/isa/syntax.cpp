@@ -32,6 +32,7 @@ constexpr auto kSpaces = std::to_array<Member<Space>>({
     {"global", Space::global},
     {"shared", Space::shared},
     {"shared::cta", Space::shared},
+    {"shared::cluster", Space::shared},
     {"local", Space::local},
     {"const", Space::constant},
     {"param", Space::param},
@@ -206,7 +207,10 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   const auto set = [&](const auto& members, auto& target) {
     return set_from(members, word, target);
   };
-  if (name == "space") return set(kSpaces, modifiers.space);
+  if (name == "space") {
+    modifiers.is_cluster_space = word == "shared::cluster";
+    return set(kSpaces, modifiers.space);
+  }
   if (name == "smem") return set(kSharedSpaces, modifiers.space);
   if (name == "dim") return set(kDimensions, modifiers.dimensions);
   if (name == "cmp") return set(kCompares, modifiers.compare);

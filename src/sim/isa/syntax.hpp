@@ -70,6 +70,7 @@ struct Modifiers {
   bool is_left = false;          ///< shf.l
   bool is_wrapped = false;       ///< shf.wrap
   bool is_cta_scope = false;
+  bool is_cluster_space = false;  ///< shared::cluster, not the CTA's own memory.
 };
 
 struct Form {

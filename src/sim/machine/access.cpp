@@ -18,6 +18,7 @@
 #include "sim/machine/address_map.hpp"
 #include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cluster.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
@@ -211,6 +212,35 @@ void report_bad(const Lookup& lookup, std::uint32_t lanes) {
   report(*lookup.warp, lookup.insn, event);
 }
 
+/// Whether an address that does not lie in the CTA's own shared memory may be of another one.
+bool may_leave_cta(const Lookup& lookup) {
+  const Modifiers& modifiers =
+      lookup.launch()
+          .code->forms[static_cast<std::size_t>(lookup.insn - lookup.warp->code)]
+          .modifiers;
+  return modifiers.is_cluster_space || modifiers.space == Space::generic;
+}
+
+/// A CTA of the cluster that does not exist, or that has exited.
+void report_cta(const Lookup& lookup, std::uint32_t lanes, std::uint32_t rank,
+                std::uint64_t offset) {
+  const std::size_t count = lookup.warp->cta->cluster->ctas.size();
+  const bool exists = rank < count;
+  const std::string detail =
+      exists ? fmt::format("shared memory of rank {} of the cluster, which has exited", rank)
+             : fmt::format("shared memory of rank {} of a cluster of {}", rank, count);
+  ViolationEvent event;
+  event.kind = exists                        ? FaultKind::use_after_free
+               : is_write(lookup.shape.kind) ? FaultKind::out_of_bounds_write
+                                             : FaultKind::out_of_bounds_read;
+  event.space = MemorySpace::shared;
+  event.lanes = lanes;
+  event.size_bytes = lookup.shape.size_bytes;
+  event.address = offset;
+  event.detail = detail;
+  report(*lookup.warp, lookup.insn, event);
+}
+
 /// Finds the allocation of the first lane; keeps the lanes that lie in it.
 bool resolve_global(const Lookup& lookup, Access& access) {
   const Addresses& addresses = *lookup.addresses;
@@ -246,12 +276,45 @@ bool resolve_global(const Lookup& lookup, Access& access) {
   return to_offsets(kept, allocation->base, allocation->size_bytes, shape.size_bytes, access);
 }
 
+/// Lanes that address the shared memory of one CTA of the cluster, as the first of them does.
+[[gnu::noinline]] bool resolve_cluster(const Lookup& lookup, Access& access) {
+  const Cta& cta = *lookup.warp->cta;
+  const std::uint32_t lanes = access.lanes;
+  const std::uint32_t rank =
+      find_place(cta, lookup.address(static_cast<std::size_t>(std::countr_zero(lanes)))).rank;
+  Addresses offsets{};
+  access.lanes = 0;
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    const ClusterPlace place = find_place(cta, lookup.address(lane));
+    offsets[lane] = place.offset;
+    if (place.rank == rank) access.lanes |= 1U << lane;
+  }
+  const std::uint64_t first = offsets[static_cast<std::size_t>(std::countr_zero(access.lanes))];
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if (((access.lanes >> lane) & 1U) == 0) offsets[lane] = first;
+  }
+  const bool exists = rank < cta.cluster->ctas.size();
+  if (!exists || has_exited(*cta.cluster->ctas[rank])) {
+    report_cta(lookup, access.lanes, rank, first);
+    return false;
+  }
+  CheckedBytes& shared = cta.cluster->ctas[rank]->shared;
+  access.bytes = &shared;
+  if (to_offsets(offsets, 0, shared.size(), lookup.shape.size_bytes, access)) return true;
+  Lookup there = lookup;
+  there.addresses = &offsets;
+  report_bad(there, access.lanes);
+  return false;
+}
+
 bool resolve_shared(const Lookup& lookup, Access& access) {
   const Addresses& addresses = *lookup.addresses;
   const AccessShape& shape = lookup.shape;
   CheckedBytes& shared = lookup.warp->cta->shared;
   access.bytes = &shared;
   if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access)) return true;
+  if (may_leave_cta(lookup)) return resolve_cluster(lookup, access);
   report_bad(lookup, access.lanes);
   return false;
 }

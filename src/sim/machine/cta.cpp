@@ -68,6 +68,31 @@ std::uint32_t thread_count(const LaunchRequest& request) {
   return request.block[0] * request.block[1] * request.block[2];
 }
 
+/// Component i of a register with x, y and z, the first of which is `x`.
+std::size_t component(SpecialRegister which, SpecialRegister x) {
+  return static_cast<std::size_t>(which) - static_cast<std::size_t>(x);
+}
+
+std::uint32_t cluster_value(SpecialRegister which, const Cta& cta) {
+  const LaunchState& launch = *cta.launch;
+  const auto& extent = launch.cluster;
+  if (which >= SpecialRegister::nclusterid_x) {
+    const std::size_t i = component(which, SpecialRegister::nclusterid_x);
+    return launch.request->grid[i] / extent[i];
+  }
+  if (which >= SpecialRegister::clusterid_x) {
+    const std::size_t i = component(which, SpecialRegister::clusterid_x);
+    return cta.id[i] / extent[i];
+  }
+  if (which == SpecialRegister::cluster_nctarank) return extent[0] * extent[1] * extent[2];
+  if (which == SpecialRegister::cluster_ctarank) return cta.rank;
+  if (which >= SpecialRegister::cluster_nctaid_x) {
+    return extent[component(which, SpecialRegister::cluster_nctaid_x)];
+  }
+  const std::size_t i = component(which, SpecialRegister::cluster_ctaid_x);
+  return cta.id[i] % extent[i];
+}
+
 std::uint32_t special_value(SpecialRegister which, std::uint32_t lane, const Warp& warp) {
   const LaunchRequest& request = *warp.cta->launch->request;
   const std::uint32_t thread = warp.index * kLanes + lane;
@@ -112,8 +137,17 @@ std::uint32_t special_value(SpecialRegister which, std::uint32_t lane, const War
       return ~(((1U << lane) - 1) | (1U << lane));
     case SpecialRegister::dynamic_smem_size:
       return request.shared_bytes;
+    default:
+      return cluster_value(which, *warp.cta);
   }
-  return 0;
+}
+
+/// Registers that differ from CTA to CTA.
+bool is_of_cta(SpecialRegister which) {
+  return (which >= SpecialRegister::ctaid_x && which <= SpecialRegister::ctaid_z) ||
+         (which >= SpecialRegister::cluster_ctaid_x && which <= SpecialRegister::cluster_ctaid_z) ||
+         which == SpecialRegister::cluster_ctarank ||
+         (which >= SpecialRegister::clusterid_x && which <= SpecialRegister::clusterid_z);
 }
 
 }  // namespace
@@ -163,7 +197,7 @@ void CtaRunner::make_image() {
   }
 }
 
-/// Special registers of every warp, as they are in CTA 0; only %ctaid changes from CTA to CTA.
+/// Special registers of every warp, as they are in CTA 0; see is_of_cta().
 void CtaRunner::make_specials() {
   const std::vector<SpecialRow>& rows = launch_->code->registers.specials();
   specials_.resize(cta_.warps.size() * rows.size() * kLanes);
@@ -182,7 +216,7 @@ void CtaRunner::fill_specials(Warp& warp) {
   const std::uint32_t* source = specials_.data() + warp.index * rows.size() * kLanes;
   for (const SpecialRow& row : rows) {
     auto* const values = warp.row<std::uint32_t>(row.offset);
-    if (row.which >= SpecialRegister::ctaid_x && row.which <= SpecialRegister::ctaid_z) {
+    if (is_of_cta(row.which)) {
       const std::uint32_t value = special_value(row.which, 0, warp);
       std::fill(values, values + kLanes, value);
     } else {
@@ -220,12 +254,18 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.async.reset();
   warp.in_flight.clear();
   warp.has_fenced_registers = false;
+  warp.cluster_arrivals = 0;
+  warp.cluster_waits = 0;
+  warp.register_limit = launch_->code->info.registers;
   warp.local.reset();
   warp.wants_undefined = false;
 }
 
-void CtaRunner::reset(const std::array<std::uint32_t, 3>& id) {
+void CtaRunner::reset(const std::array<std::uint32_t, 3>& id, Cluster& cluster,
+                      std::uint32_t rank) {
   cta_.id = id;
+  cta_.cluster = &cluster;
+  cta_.rank = rank;
   cta_.shared.reset();
   cta_.arrivals = {};
   cta_.mbarriers.clear();

@@ -12,6 +12,7 @@
 #include "sim/isa/code.hpp"
 #include "sim/machine/async_work.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cluster.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
 #include "sim/machine/fresh_registers.hpp"
@@ -44,6 +45,7 @@ struct LaunchState {
   /// What the straight runs add to counts: lanes at the first instruction, and less those behind
   /// the last, modulo 2^64. One longer than counts.
   std::vector<std::uint64_t> run_lanes;
+  std::array<std::uint32_t, 3> cluster{1, 1, 1};  ///< CTAs of a cluster.
   std::uint64_t budget_left = 0;
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
@@ -67,6 +69,8 @@ struct BarrierArrivals {
 /// A CTA that runs.
 struct Cta {
   std::array<std::uint32_t, 3> id{};
+  Cluster* cluster = nullptr;
+  std::uint32_t rank = 0;  ///< In its cluster.
   CheckedBytes shared;
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;  ///< Four warps each; the last may be incomplete.
@@ -82,8 +86,9 @@ class CtaRunner {
  public:
   explicit CtaRunner(LaunchState& launch);
 
-  /// Makes it the CTA with this index, none of whose warps has run.
-  void reset(const std::array<std::uint32_t, 3>& id);
+  /// Makes it the CTA with this index, none of whose warps has run. `cluster` has its id and its
+  /// CTAs, this one at `rank`.
+  void reset(const std::array<std::uint32_t, 3>& id, Cluster& cluster, std::uint32_t rank);
   /// Lets the warps go on whose barrier is complete. False when there are none.
   bool open_barriers();
   [[nodiscard]] const Cta& cta() const noexcept { return cta_; }

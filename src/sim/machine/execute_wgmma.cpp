@@ -16,7 +16,7 @@
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
 
-/// wgmma: what one warp does. The multiplication itself happens when all four have come.
+/// wgmma and setmaxnreg: what one warp does. The rest happens when all four have come.
 namespace cpverify::sim {
 namespace {
 
@@ -36,7 +36,8 @@ bool is_whole_warp(Warp& warp, const Insn* insn, std::uint32_t mask) {
   return false;
 }
 
-const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
+/// Waits for the other warps of the warpgroup.
+const Insn* gather(Warp& warp, const Insn* insn, std::uint32_t mask) {
   if (!is_whole_warp(warp, insn, mask)) return nullptr;
   warp.state = WarpState::at_warpgroup;
   warp.next = insn + 1;
@@ -66,7 +67,7 @@ const Insn* wait(Warp& warp, const Insn* insn, std::uint32_t mask) {
 }
 
 Handler select_multiply(const Form& form) {
-  return find_multiply(form) != nullptr ? &multiply : nullptr;
+  return find_multiply(form) != nullptr ? &gather : nullptr;
 }
 
 }  // namespace
@@ -118,6 +119,14 @@ Handler select<Op::wgmma_int8>(const Form& form) {
 template <>
 Handler select<Op::wgmma_int8_registers>(const Form& form) {
   return select_multiply(form);
+}
+template <>
+Handler select<Op::set_registers_inc>(const Form& /*form*/) {
+  return &gather;
+}
+template <>
+Handler select<Op::set_registers_dec>(const Form& /*form*/) {
+  return &gather;
 }
 template <>
 Handler select<Op::wgmma_fence>(const Form& /*form*/) {

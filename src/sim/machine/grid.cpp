@@ -11,6 +11,7 @@
 
 #include "cpverify/observer.hpp"
 #include "sim/machine/async_work.hpp"
+#include "sim/machine/cluster.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/fragments.hpp"
 #include "sim/machine/launch.hpp"
@@ -48,7 +49,8 @@ GridRunner::GridRunner(LaunchState& launch, Schedule& schedule)
     : launch_{&launch},
       schedule_{&schedule},
       grid_{launch.request->grid},
-      cta_count_{count_ctas(grid_)},
+      cluster_size_{launch.cluster[0] * launch.cluster[1] * launch.cluster[2]},
+      cluster_count_{count_ctas(grid_) / cluster_size_},
       warps_per_cta_{(std::size_t{launch.request->block[0]} * launch.request->block[1] *
                           launch.request->block[2] +
                       kLanes - 1) /
@@ -59,9 +61,9 @@ GridRunner::GridRunner(LaunchState& launch, Schedule& schedule)
 
 void GridRunner::run() {
   const std::uint64_t resident =
-      std::min<std::uint64_t>(std::max(1U, schedule_->resident_ctas()), cta_count_);
-  while (slots_.size() < resident && (slots_.empty() || can_add_slot())) add_slot();
-  while ((living_ > 0 || started_ < cta_count_) && !launch_->is_aborted) {
+      std::min<std::uint64_t>(std::max(1U, schedule_->resident_ctas()), count_ctas(grid_));
+  while (slots_.size() < resident && (slots_.empty() || can_add_slot())) add_cluster();
+  while ((living_ > 0 || started_ < cluster_count_) && !launch_->is_aborted) {
     const std::optional<Turn> turn = schedule_->pick(candidates_);
     if (turn) {
       take(*turn);
@@ -107,28 +109,48 @@ void GridRunner::leave(std::size_t candidate) {
 }
 
 bool GridRunner::can_add_slot() const noexcept {
-  if (started_ == cta_count_ || slots_.size() >= kMaxResidentCtas) return false;
+  if (started_ == cluster_count_ || slots_.size() >= kMaxResidentCtas) return false;
   // Racecheck knows one CTA at a time, as every observer of accesses may.
   if (!launch_->access_observers.empty()) return false;
   const std::size_t local_bytes = std::size_t{launch_->code->info.local_bytes} * kLanes;
   const std::size_t cta_bytes =
       slots_.front().runner->cta().shared.size() + warps_per_cta_ * (register_bytes_ + local_bytes);
-  return (slots_.size() + 1) * cta_bytes <= kMaxResidentBytes;
+  return (slots_.size() + cluster_size_) * cta_bytes <= kMaxResidentBytes;
 }
 
-void GridRunner::add_slot() {
-  slots_.push_back({std::make_unique<CtaRunner>(*launch_), 0});
+void GridRunner::add_cluster() {
+  clusters_.push_back(std::make_unique<Cluster>());
+  for (std::uint32_t rank = 0; rank < cluster_size_; ++rank) {
+    slots_.push_back({std::make_unique<CtaRunner>(*launch_), 0});
+    clusters_.back()->ctas.push_back(&slots_.back().runner->cta());
+  }
   candidates_.resize(slots_.size() * places_per_cta_);
   progress_.resize(candidates_.size());
-  start_cta(slots_.size() - 1);
+  start_cluster(clusters_.size() - 1);
 }
 
-void GridRunner::start_cta(std::size_t slot) {
-  const std::uint64_t index = schedule_->cta(started_, cta_count_);
+void GridRunner::start_cluster(std::size_t cluster) {
+  const std::uint64_t index = schedule_->cta(started_, cluster_count_);
   ++started_;
+  const std::array<std::uint32_t, 3> extents{grid_[0] / launch_->cluster[0],
+                                             grid_[1] / launch_->cluster[1],
+                                             grid_[2] / launch_->cluster[2]};
+  clusters_[cluster]->id = cta_id(index, extents);
+  clusters_[cluster]->phase = 0;
+  for (std::uint32_t rank = 0; rank < cluster_size_; ++rank) {
+    start_cta(cluster * cluster_size_ + rank, index);
+  }
+}
+
+void GridRunner::start_cta(std::size_t slot, std::uint64_t cluster_index) {
+  Cluster& cluster = *clusters_[slot / cluster_size_];
+  const auto rank = static_cast<std::uint32_t>(slot % cluster_size_);
+  std::array<std::uint32_t, 3> id = cta_id(rank, launch_->cluster);
+  for (std::size_t i = 0; i < id.size(); ++i) id[i] += cluster.id[i] * launch_->cluster[i];
   ++living_;
   slots_[slot].living = warps_per_cta_;
-  slots_[slot].runner->reset(cta_id(index, grid_));
+  slots_[slot].runner->reset(id, cluster, rank);
+  const std::uint64_t index = cluster_index * cluster_size_ + rank;
   for (std::size_t i = 0; i < places_per_cta_; ++i) {
     const std::size_t candidate = slot * places_per_cta_ + i;
     candidates_[candidate] = {index * places_per_cta_ + i, is_ready(candidate), false};
@@ -150,7 +172,9 @@ void GridRunner::take(const Turn& turn) {
     refill(slot);
     return;
   }
-  if (!schedule_->has_rounds() && has_arrivals(slots_[slot].runner->cta())) open_barriers(slot);
+  if (!schedule_->has_rounds() && (cluster_size_ > 1 || has_arrivals(slots_[slot].runner->cta()))) {
+    open_barriers(slot);
+  }
   if (progress_[turn.candidate].spin != Spin::none && is_every_ready_warp(Spin::polling)) {
     resolve_spinning();
   }
@@ -206,7 +230,7 @@ void GridRunner::stop(std::size_t candidate) {
     finish(slot.runner->cta());
     return;
   }
-  if (stopped.state == WarpState::at_warpgroup) return;
+  if (stopped.state != WarpState::at_barrier) return;
   const ExecutionPoint point = execution_point(stopped, stopped.next - 1);
   for (Observer* const observer : launch_->observers) {
     observer->on_barrier(point, stopped.barrier, BarrierEvent::arrive);
@@ -214,7 +238,8 @@ void GridRunner::stop(std::size_t candidate) {
 }
 
 bool GridRunner::open_barriers(std::size_t slot) {
-  if (!slots_[slot].runner->open_barriers()) return false;
+  const bool has_opened = open_cluster(slot);
+  if (!slots_[slot].runner->open_barriers()) return has_opened;
   for (std::size_t i = 0; i < places_per_cta_; ++i) {
     const std::size_t candidate = slot * places_per_cta_ + i;
     candidates_[candidate].is_ready = is_ready(candidate);
@@ -222,10 +247,25 @@ bool GridRunner::open_barriers(std::size_t slot) {
   return true;
 }
 
-/// The next CTA takes the place of one that has ended.
+/// The barrier of the cluster that the CTA of a slot is in.
+bool GridRunner::open_cluster(std::size_t slot) {
+  const std::size_t cluster = slot / cluster_size_;
+  if (!open_cluster_barrier(*clusters_[cluster])) return false;
+  const std::size_t places = cluster_size_ * places_per_cta_;
+  for (std::size_t i = cluster * places; i < (cluster + 1) * places; ++i) {
+    candidates_[i].is_ready = is_ready(i);
+  }
+  return true;
+}
+
+/// The next cluster takes the place of one that has ended.
 bool GridRunner::refill(std::size_t slot) {
-  if (slots_[slot].living > 0 || started_ == cta_count_) return false;
-  start_cta(slot);
+  if (started_ == cluster_count_) return false;
+  const std::size_t first = slot / cluster_size_ * cluster_size_;
+  for (std::size_t i = first; i < first + cluster_size_; ++i) {
+    if (slots_[i].living > 0) return false;
+  }
+  start_cluster(first / cluster_size_);
   return true;
 }
 
@@ -258,11 +298,11 @@ void GridRunner::resolve_spinning() {
   }
   if (has_opened) return;
   if (can_add_slot()) {
-    add_slot();
+    add_cluster();
     return;
   }
   if (!is_every_ready_warp(Spin::endless) || !is_still_endless() || launch_->is_aborted) return;
-  report_livelock(living_ctas(), cta_count_ - started_);
+  report_livelock(living_ctas(), (cluster_count_ - started_) * cluster_size_);
 }
 
 std::vector<Cta*> GridRunner::living_ctas() {

@@ -12,8 +12,8 @@
 
 namespace cpverify::sim {
 
-/// Runs the CTAs of a launch in the order of a schedule. A few are resident at a time; when all of
-/// their warps wait for others, one more is started, up to a bound.
+/// Runs the CTAs of a launch in the order of a schedule, cluster by cluster. A few are resident at
+/// a time; when all of their warps wait for others, one more is started, up to a bound.
 class GridRunner {
  public:
   /// Both must outlive the object.
@@ -32,11 +32,14 @@ class GridRunner {
     std::unique_ptr<CtaRunner> runner;
     std::size_t living = 0;  ///< Warps that have not exited.
   };
+  /// Slots of the CTAs of one cluster, which start and end together, follow each other.
+  using Clusters = std::vector<std::unique_ptr<Cluster>>;
 
   [[nodiscard]] Warp& warp(std::size_t candidate) noexcept;
   [[nodiscard]] bool can_add_slot() const noexcept;
-  void add_slot();
-  void start_cta(std::size_t slot);
+  void add_cluster();
+  void start_cluster(std::size_t cluster);
+  void start_cta(std::size_t slot, std::uint64_t cluster_index);
   [[nodiscard]] bool is_ready(std::size_t candidate) noexcept;
   void enter(std::size_t candidate);
   void leave(std::size_t candidate);
@@ -46,6 +49,7 @@ class GridRunner {
   void probe(std::size_t candidate);
   void stop(std::size_t candidate);
   bool open_barriers(std::size_t slot);
+  bool open_cluster(std::size_t slot);
   bool refill(std::size_t slot);
   [[nodiscard]] bool end_round();
   void resolve_spinning();
@@ -56,8 +60,9 @@ class GridRunner {
   LaunchState* launch_;
   Schedule* schedule_;
   std::array<std::uint32_t, 3> grid_;
-  std::uint64_t cta_count_;
-  std::uint64_t started_ = 0;
+  std::uint32_t cluster_size_;
+  std::uint64_t cluster_count_;
+  std::uint64_t started_ = 0;  ///< Clusters.
   std::size_t warps_per_cta_;
   std::size_t places_per_warp_;  ///< Candidates: 1, or one for each lane that may run on its own.
   std::size_t places_per_cta_;
@@ -65,6 +70,7 @@ class GridRunner {
   std::size_t living_ = 0;           ///< CTAs that have not ended.
   std::uint32_t entered_lanes_ = 0;  ///< Of the fragment that runs, when its turn began.
   std::vector<Slot> slots_;
+  Clusters clusters_;
   std::vector<Candidate> candidates_;
   std::vector<Progress> progress_;  ///< One per candidate.
 };

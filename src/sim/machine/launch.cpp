@@ -73,6 +73,8 @@ std::optional<Refusal> check_block(const KernelInfo& info, const LaunchRequest& 
 
 std::optional<Refusal> check(const KernelInfo& info, const LaunchRequest& request) {
   if (auto refusal = check_block(info, request)) return refusal;
+  const ClusterChoice cluster = choose_cluster(info, request.grid, request.cluster);
+  if (!cluster.refusal.empty()) return Refusal{LaunchStatus::invalid_cluster, cluster.refusal};
   if (request.parameters.size() != info.parameter_bytes) {
     return Refusal{LaunchStatus::invalid_value,
                    fmt::format("{} parameter bytes given, kernel has {}", request.parameters.size(),
@@ -91,6 +93,38 @@ std::optional<Refusal> check(const KernelInfo& info, const LaunchRequest& reques
 }
 
 }  // namespace
+
+/// Source: PTX ISA, "Cluster Dimension Directives"; CUDA C++ Programming Guide, "Thread Block
+/// Clusters".
+ClusterChoice choose_cluster(const KernelInfo& info, const std::array<std::uint32_t, 3>& grid,
+                             const std::array<std::uint32_t, 3>& cluster) {
+  constexpr std::array<std::uint32_t, 3> kNone{};
+  const bool is_given = cluster != kNone;
+  const bool is_required = info.required_cluster != kNone;
+  ClusterChoice choice;
+  if (is_given) choice.extent = cluster;
+  if (!is_given && is_required) choice.extent = info.required_cluster;
+  const auto& extent = choice.extent;
+  const auto name = [](const std::array<std::uint32_t, 3>& e) {
+    return fmt::format("{}x{}x{}", e[0], e[1], e[2]);
+  };
+  const std::uint64_t size = std::uint64_t{extent[0]} * extent[1] * extent[2];
+  const std::uint32_t most =
+      info.max_cluster != 0 ? std::min(info.max_cluster, kClusterMax) : kClusterMax;
+  if (is_given && is_required && cluster != info.required_cluster) {
+    choice.refusal = fmt::format("cluster is {}, .reqnctapercluster asks for {}", name(cluster),
+                                 name(info.required_cluster));
+  } else if (info.has_explicit_cluster && !is_given && !is_required) {
+    choice.refusal = "the launch names no cluster, .explicitcluster asks for one";
+  } else if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0 || extent[0] > most ||
+             extent[1] > most || extent[2] > most || size > most) {
+    choice.refusal = fmt::format("cluster is {}, 1 to {} CTAs are possible", name(extent), most);
+  } else if (grid[0] % extent[0] != 0 || grid[1] % extent[1] != 0 || grid[2] % extent[2] != 0) {
+    choice.refusal = fmt::format("cluster is {}, which does not divide the grid of {}",
+                                 name(extent), name(grid));
+  }
+  return choice;
+}
 
 LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequest& request,
                     std::span<Observer* const> observers) {
@@ -129,7 +163,10 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   }
   std::optional<Racecheck> racecheck;
   std::optional<LaneRacecheck> lane_racecheck;
-  if (request.is_race_checked) {
+  state.cluster = choose_cluster(kernel.code.info, request.grid, request.cluster).extent;
+  // Racecheck follows one CTA at a time.
+  const bool has_clusters = state.cluster != std::array<std::uint32_t, 3>{1, 1, 1};
+  if (request.is_race_checked && !has_clusters) {
     const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
     racecheck.emplace(faults, kernel.code, (threads + 31) / 32);
     state.observers.push_back(&*racecheck);

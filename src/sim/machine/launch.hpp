@@ -22,10 +22,14 @@ class SpecialValueMemory;
 /// Shared memory of a CTA without and with the opt-in attribute, static and dynamic together.
 inline constexpr std::uint32_t kSharedBytesDefault = 48 * 1024;
 inline constexpr std::uint32_t kSharedBytesMax = 227 * 1024;
+/// CTAs of a cluster that every device of the architecture can run.
+inline constexpr std::uint32_t kClusterMax = 8;
 
 struct LaunchRequest {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
+  /// CTAs of a cluster; zeros for what the kernel asks for, else one.
+  std::array<std::uint32_t, 3> cluster{};
   std::uint32_t shared_bytes = 0;        ///< Dynamic.
   std::uint32_t shared_bytes_optin = 0;  ///< Value of the opt-in attribute; 0 when never set.
   /// KernelInfo::parameter_bytes bytes, each parameter at its offset.
@@ -43,6 +47,7 @@ enum class LaunchStatus : std::uint8_t {
   completed,         ///< To the end; uninitialised reads may be among the faults.
   aborted,           ///< A fault stopped it: the last of the faults.
   invalid_value,     ///< Nothing ran: grid, block or parameter bytes are wrong.
+  invalid_cluster,   ///< Nothing ran: the cluster does not fit the grid or the kernel.
   out_of_resources,  ///< Nothing ran: too many threads or too much shared memory.
 };
 
@@ -55,6 +60,15 @@ struct LaunchResult {
   /// With racecheck: stores that would race if they did not store what is there already.
   std::uint64_t same_value_stores = 0;
 };
+
+/// The cluster that a launch has, and why it cannot have it ("" when it can).
+struct ClusterChoice {
+  std::array<std::uint32_t, 3> extent{1, 1, 1};
+  std::string refusal;
+};
+[[nodiscard]] ClusterChoice choose_cluster(const KernelInfo& info,
+                                           const std::array<std::uint32_t, 3>& grid,
+                                           const std::array<std::uint32_t, 3>& cluster);
 
 /// Runs a kernel to its end on the device of its program, in the order of its schedule. Same memory
 /// and request: same bytes, same result. `observers` see the events of the run, besides

@@ -71,6 +71,19 @@ void describe_barriers(const Cta& cta, const std::string& prefix, std::vector<st
   }
 }
 
+/// "the barrier of the cluster waits for others: warps 0-1 at kernels/a.cu:12".
+void describe_cluster(const Cta& cta, const std::string& prefix, std::vector<std::string>& lines) {
+  std::vector<Group> groups;
+  for (const Warp& warp : cta.warps) {
+    if (warp.state != WarpState::at_cluster_barrier) continue;
+    add_to_group(groups, place(warp, warp.next - 1), warp.index);
+  }
+  for (const Group& group : groups) {
+    lines.push_back(fmt::format("{}the barrier of the cluster waits for others: {} at {}", prefix,
+                                warp_names(group.warps), group.where));
+  }
+}
+
 /// "warpgroup 1 has 3 of 4 warps: warps 4-6 at kernels/a.cu:12".
 void describe_warpgroups(const Cta& cta, const std::string& prefix,
                          std::vector<std::string>& lines) {
@@ -156,6 +169,7 @@ std::string describe(const std::vector<Cta*>& ctas) {
     describe_mbarriers(*cta, prefix, lines);
     describe_loops(*cta, prefix, lines);
     describe_barriers(*cta, prefix, lines);
+    describe_cluster(*cta, prefix, lines);
     describe_warpgroups(*cta, prefix, lines);
   }
   if (lines.size() > kPlacesShown) {

@@ -21,6 +21,7 @@ inline constexpr std::uint32_t kFullMask = 0xffffffffU;
 enum class WarpState : std::uint8_t {
   ready,
   at_barrier,
+  at_cluster_barrier,
   at_warpgroup,  ///< Its instruction needs the other three warps of the warpgroup.
   done,          ///< All lanes have exited.
 };
@@ -64,8 +65,11 @@ struct Warp {
   AsyncCopies async;
   /// Registers that wgmma owns until it has been waited for, a bit for each 64 bytes; may be short.
   std::vector<std::uint64_t> in_flight;
-  bool has_fenced_registers = false;  ///< Has executed wgmma.fence.
-  CheckedBytes local;                 ///< Frame of lane 0, frame of lane 1, ...
+  std::uint32_t cluster_arrivals = 0;  ///< How often at the barrier of the cluster.
+  std::uint32_t cluster_waits = 0;     ///< And how often it has waited since.
+  std::uint32_t register_limit = 0;    ///< Of setmaxnreg, or .maxnreg; 0 when unknown.
+  bool has_fenced_registers = false;   ///< Has executed wgmma.fence.
+  CheckedBytes local;                  ///< Frame of lane 0, frame of lane 1, ...
   Cta* cta = nullptr;
 
   RegisterShadow undefined;       ///< Bytes of registers that nobody has written.

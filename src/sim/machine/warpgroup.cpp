@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
@@ -243,7 +246,7 @@ GroupProduct make_product(const Warp& warp, const Insn* insn, const OperandRows&
 }
 
 /// False when the launch is aborted.
-bool issue(Cta& cta, std::size_t first, const Insn* insn) {
+bool issue_product(Cta& cta, std::size_t first, const Insn* insn) {
   const std::span<Warp> warps = warps_of(cta, first);
   Warpgroup& group = cta.warpgroups[first / kGroupWarps];
   const Form& form = cta.launch->code->forms[static_cast<std::size_t>(insn - warps[0].code)];
@@ -277,6 +280,52 @@ void finish(Cta& cta, std::size_t first, GroupProduct& product) {
   notify(cta, first, product, true);
 }
 
+bool is_set_registers(Op op) {
+  return op == Op::set_registers_inc || op == Op::set_registers_dec;
+}
+
+/// Registers of each thread of a warp: what is not known is at least this.
+constexpr std::uint32_t kRegistersMin = 24;
+
+/// Registers that the warps of the CTA may have together, each counted once for its 32 threads.
+std::uint32_t register_pool(const Cta& cta) {
+  constexpr std::uint32_t kRegistersOfSm = 65536;
+  const std::uint32_t at_launch = cta.launch->code->info.registers;
+  if (at_launch == 0) return kRegistersOfSm / kLanes;
+  return at_launch * static_cast<std::uint32_t>(cta.warps.size());
+}
+
+/// What a warpgroup makes of its instruction.
+enum class Outcome : std::uint8_t { done, blocked, aborted };
+
+/// setmaxnreg: .inc waits until others have given up enough. Source: PTX ISA, "setmaxnreg".
+Outcome set_registers(Cta& cta, std::size_t first, const Insn* insn) {
+  const std::span<Warp> warps = warps_of(cta, first);
+  const std::uint32_t limit = warps[0].row<const std::uint32_t>(insn->r[0])[0];
+  const std::uint32_t before = warps[0].register_limit;
+  const bool is_increase = insn->op == Op::set_registers_inc;
+  if (before != 0 && (is_increase ? limit < before : limit > before)) {
+    const std::string detail = fmt::format("setmaxnreg.{} to {} registers from {}",
+                                           is_increase ? "inc" : "dec", limit, before);
+    report_text(warps[0], insn, FaultKind::illegal_instruction, detail);
+    return Outcome::aborted;
+  }
+  std::uint32_t sum = 0;
+  for (const Warp& warp : cta.warps) {
+    const bool is_member = warp.index / kGroupWarps == first / kGroupWarps;
+    if (warp.state == WarpState::done) continue;
+    sum += is_member ? limit : std::max(warp.register_limit, kRegistersMin);
+  }
+  if (is_increase && sum > register_pool(cta)) return Outcome::blocked;
+  for (Warp& warp : warps) warp.register_limit = limit;
+  return Outcome::done;
+}
+
+Outcome execute(Cta& cta, std::size_t first, const Insn* insn) {
+  if (is_set_registers(insn->op)) return set_registers(cta, first, insn);
+  return issue_product(cta, first, insn) ? Outcome::done : Outcome::aborted;
+}
+
 bool are_all_waiting(std::span<const Warp> warps) {
   return std::all_of(warps.begin(), warps.end(),
                      [](const Warp& warp) { return warp.state == WarpState::at_warpgroup; });
@@ -296,7 +345,9 @@ bool open_warpgroups(Cta& cta) {
                   "the warps of a warpgroup execute different warpgroup instructions");
       return false;
     }
-    if (!issue(cta, first, insn)) return false;
+    const Outcome outcome = execute(cta, first, insn);
+    if (outcome == Outcome::aborted) return false;
+    if (outcome == Outcome::blocked) continue;
     for (Warp& warp : warps) warp.state = WarpState::ready;
     has_opened = true;
   }

@@ -295,6 +295,49 @@ TEST_F(SimDriverTest, RefusesAKernelOfAnotherDevice) {
   EXPECT_EQ(driver_->cuLaunchKernel(add, config, nullptr), CuResult::invalid_handle);
 }
 
+constexpr const char* kClusterPtx = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry size(.param .u64 p) {
+.reg .b64 %d; .reg .b32 %r;
+ld.param.u64 %d, [p]; mov.u32 %r, %cluster_nctarank; st.global.u32 [%d], %r; ret;
+}
+.visible .entry pairs() .reqnctapercluster 2, 1, 1 { ret; }
+)";
+
+TEST_F(SimDriverTest, LaunchesClustersThatFit) {
+  DeviceSession session{*driver_, 0};
+  const CuDevicePtr target = session.allocate(4);
+  const gpu::CuFunction size = load(kClusterPtx, "size");
+  const gpu::CuFunction pairs = load(kClusterPtx, "pairs");
+  CuDevicePtr pointer = target;
+  std::array<void*, 1> parameters{&pointer};
+  const auto launch = [&](gpu::CuFunction function, unsigned ctas, gpu::LaunchAttribute attribute) {
+    gpu::DriverApi::LaunchConfig config;
+    config.grid_x = ctas;
+    config.stream = session.stream;
+    return driver_->cuLaunchKernelEx(config, &attribute, 1, function, parameters.data());
+  };
+  const auto cluster = [](unsigned x) {
+    return gpu::LaunchAttribute{gpu::kLaunchAttributeCluster, 0, {x, 1, 1}};
+  };
+  EXPECT_EQ(launch(size, 8, cluster(4)), CuResult::success);
+  EXPECT_THAT(session.download<std::uint32_t>(target, 1), ElementsAre(4));
+  EXPECT_EQ(launch(pairs, 8, cluster(2)), CuResult::success);
+  EXPECT_EQ(launch(pairs, 8, cluster(4)), CuResult::invalid_cluster_size);
+  EXPECT_EQ(launch(size, 9, cluster(4)), CuResult::invalid_cluster_size);
+  EXPECT_EQ(launch(size, 16, cluster(16)), CuResult::invalid_cluster_size);
+  EXPECT_EQ(launch(size, 8, cluster(0)), CuResult::invalid_cluster_size);
+  EXPECT_EQ(launch(size, 8, gpu::LaunchAttribute{99, 0, {}}), CuResult::invalid_value);
+  gpu::DriverApi::LaunchConfig odd;
+  odd.grid_x = 3;
+  odd.stream = session.stream;
+  EXPECT_EQ(driver_->cuLaunchKernel(pairs, odd, nullptr), CuResult::invalid_cluster_size);
+  EXPECT_EQ(driver_->cuLaunchKernelEx(odd, nullptr, 1, size, parameters.data()),
+            CuResult::invalid_value);
+  EXPECT_EQ(driver_->cuStreamSynchronize(session.stream), CuResult::success);
+}
+
 TEST_F(SimDriverTest, RefusesAPeerCopyThatNamesTheWrongContext) {
   DeviceSession first{*driver_, 0};
   const CuDevicePtr source = first.allocate_with(Words{1});

@@ -151,7 +151,8 @@ std::string hash_of(const std::string& text, VectorWidth width) {
   GlobalMemory memory;
   const Program program{kernel(text), text, memory, 0, width};
   Fnv1a hash;
-  const bool is_warpgroup_wide = text.find("wgmma") != std::string::npos;
+  const bool is_warpgroup_wide =
+      text.find("wgmma") != std::string::npos || text.find("setmaxnreg") != std::string::npos;
   for (std::size_t batch = 0; batch < kBatches; ++batch) {
     add_run(program, memory, batch, 32, hash, is_warpgroup_wide);
   }

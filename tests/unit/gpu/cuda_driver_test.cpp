@@ -117,6 +117,9 @@ TEST_F(CudaDriverTest, ForwardsModulesAndLaunches) {
   const DriverApi::LaunchConfig config{1, 2, 3, 4, 5, 6, 7, handle<CuStream>(8)};
   driver_->cuLaunchKernel(handle<CuFunction>(9), config, handle<void**>(10));
   EXPECT_STREQ(last_call_(), "cuLaunchKernel 9 1 2 3 4 5 6 7 8 10 0");
+  const LaunchAttribute cluster{kLaunchAttributeCluster, 0, {11, 12, 13}};
+  driver_->cuLaunchKernelEx(config, &cluster, 1, handle<CuFunction>(9), handle<void**>(10));
+  EXPECT_STREQ(last_call_(), "cuLaunchKernelEx 9 1 2 3 4 5 6 7 8 1 4 11 12 13 10 0");
 }
 
 TEST_F(CudaDriverTest, KeepsTheErrorLogOfARefusedModuleOnly) {

@@ -139,6 +139,21 @@ int cuEventDestroy_v2(Handle event) {
 int cuEventRecord(Handle event, Handle stream) {
   return note("cuEventRecord", number(event), number(stream));
 }
+struct Attribute {
+  int id, padding;
+  unsigned value[16];
+};
+struct Config {
+  unsigned gx, gy, gz, bx, by, bz, shared;
+  Handle stream;
+  const Attribute* attributes;
+  unsigned count;
+};
+int cuLaunchKernelEx(const Config* c, Handle function, void** parameters, void** extra) {
+  return note("cuLaunchKernelEx", number(function), c->gx, c->gy, c->gz, c->bx, c->by, c->bz,
+              c->shared, number(c->stream), c->count, c->attributes->id, c->attributes->value[0],
+              c->attributes->value[1], c->attributes->value[2], number(parameters), number(extra));
+}
 int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, Handle stream, void** parameters, void** extra) {
   return note("cuLaunchKernel", number(function), gx, gy, gz, bx, by, bz, shared, number(stream),

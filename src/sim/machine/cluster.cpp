@@ -1,0 +1,53 @@
+#include "sim/machine/cluster.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/machine/cta.hpp"
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+
+ClusterPlace find_place(const Cta& cta, std::uint64_t address) noexcept {
+  if (address < kClusterStride) return {cta.rank, address};
+  return {static_cast<std::uint32_t>(address / kClusterStride) - 1, address % kClusterStride};
+}
+
+bool has_exited(const Cta& cta) noexcept {
+  return std::all_of(cta.warps.begin(), cta.warps.end(),
+                     [](const Warp& warp) { return warp.state == WarpState::done; });
+}
+
+void complete_cluster_barrier(Cluster& cluster) noexcept {
+  for (const Cta* const cta : cluster.ctas) {
+    for (const Warp& warp : cta->warps) {
+      const bool has_arrived = warp.cluster_arrivals > cluster.phase;
+      if (warp.state != WarpState::done && !has_arrived) return;
+    }
+  }
+  ++cluster.phase;
+}
+
+bool open_cluster_barrier(Cluster& cluster) {
+  const auto is_waiting = [](const Warp& warp) {
+    return warp.state == WarpState::at_cluster_barrier;
+  };
+  bool has_waiting = false;
+  for (const Cta* const cta : cluster.ctas) {
+    has_waiting = has_waiting || std::any_of(cta->warps.begin(), cta->warps.end(), is_waiting);
+  }
+  if (!has_waiting) return false;
+  complete_cluster_barrier(cluster);
+  bool has_opened = false;
+  for (Cta* const cta : cluster.ctas) {
+    for (Warp& warp : cta->warps) {
+      if (!is_waiting(warp) || warp.cluster_arrivals > cluster.phase) continue;
+      warp.state = WarpState::ready;
+      ++warp.cluster_waits;
+      has_opened = true;
+    }
+  }
+  return has_opened;
+}
+
+}  // namespace cpverify::sim

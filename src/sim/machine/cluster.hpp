@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/machine/warp.hpp"
+
+namespace cpverify::sim {
+
+struct Cta;
+
+/// Addresses of shared::cluster: those of a CTA's own shared memory as they are, and every CTA's,
+/// that of rank r from (r + 1) * kClusterStride. No CTA has as much.
+inline constexpr std::uint64_t kClusterStride = 1ULL << 24;
+
+/// CTAs that run at the same time and reach each other's shared memory.
+struct Cluster {
+  std::array<std::uint32_t, 3> id{};
+  std::vector<Cta*> ctas;   ///< By rank.
+  std::uint32_t phase = 0;  ///< How often its barrier has completed.
+};
+
+/// A place in the shared memory of one of the CTAs.
+struct ClusterPlace {
+  std::uint32_t rank = 0;
+  std::uint64_t offset = 0;
+};
+
+/// Where an address of shared::cluster points to, seen from `cta`; the rank may not exist.
+[[nodiscard]] ClusterPlace find_place(const Cta& cta, std::uint64_t address) noexcept;
+
+/// Completes the barrier of the cluster when every warp that has not exited has arrived.
+void complete_cluster_barrier(Cluster& cluster) noexcept;
+
+/// Lets the warps go on that wait for a barrier which is complete. False when there are none.
+bool open_cluster_barrier(Cluster& cluster);
+
+[[nodiscard]] bool has_exited(const Cta& cta) noexcept;
+
+}  // namespace cpverify::sim
