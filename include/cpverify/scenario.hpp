@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -137,6 +138,10 @@ struct Scenario {
   std::vector<Check> checks;  ///< Sorted; all but racecheck by default.
   std::optional<InjectSpec> inject;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
+
+  [[nodiscard]] bool asks_for(Check check) const {
+    return std::find(checks.begin(), checks.end(), check) != checks.end();
+  }
 };
 
 [[nodiscard]] std::string_view name(AttentionKind kind) noexcept;

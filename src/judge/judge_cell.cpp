@@ -45,10 +45,6 @@ constexpr std::array<CheckEntry, 13> kChecks{{
     {.check = Check::determinism, .needs_run = true, .judge = check_determinism},
 }};
 
-bool is_asked(const Scenario& scenario, Check check) {
-  return std::ranges::find(scenario.checks, check) != scenario.checks.end();
-}
-
 /// Findings that the runner made under one check.
 CheckReport checker_report(const CellEvidence& evidence, Check check) {
   if (!evidence.run->has_checkers) return not_applicable("the lane has no checkers");
@@ -73,7 +69,7 @@ void add_incomplete_run(const CellEvidence& evidence, Check check, CheckReport& 
   if (complete >= evidence.plans->size()) return;
   std::string reason = "no fault was recorded";
   for (const Finding& finding : run.findings) {
-    if (is_asked(evidence.problem->scenario, finding.check)) return;
+    if (evidence.problem->scenario.asks_for(finding.check)) return;
     reason = fmt::format("{} ({} is not asked for)", finding.kind, name(finding.check));
   }
   FindingLog log{check, evidence.strategy, evidence.mode};
@@ -134,7 +130,7 @@ class CellJudge {
 
  private:
   CheckReport report(const CheckEntry& entry) {
-    if (!is_asked(evidence_.problem->scenario, entry.check)) return not_applicable("not asked for");
+    if (!evidence_.problem->scenario.asks_for(entry.check)) return not_applicable("not asked for");
     if (!verdict_.findings.empty())
       return not_applicable(fmt::format("after findings of {}", name(failed_)));
     if (entry.needs_run && evidence_.run == nullptr) return not_applicable("the plan did not run");
@@ -185,8 +181,8 @@ CheckReport check_synccheck(const CellEvidence& evidence) {
 
 std::vector<Finding> judge_plan(const Problem& problem, const Plan& plan, DataMode mode) {
   CheckReport report;
-  if (is_asked(problem.scenario, Check::metadata)) compare_metadata(problem, plan, mode, report);
-  if (is_asked(problem.scenario, Check::collectives)) compare_collectives(plan, mode, report);
+  if (problem.scenario.asks_for(Check::metadata)) compare_metadata(problem, plan, mode, report);
+  if (problem.scenario.asks_for(Check::collectives)) compare_collectives(plan, mode, report);
   return report.findings;
 }
 

@@ -275,4 +275,14 @@ void inject(const InjectSpec& inject, const Problem& problem, std::vector<Plan>&
   }
 }
 
+std::vector<Plan> make_subject_plans(const Problem& problem, StrategyKind strategy) {
+  std::vector<Plan> plans;
+  for (const Step& step : problem.steps) plans.push_back(make_plan(problem, step.index, strategy));
+  const Scenario& scenario = problem.scenario;
+  if (scenario.inject && strategy == scenario.strategies.back()) {
+    inject(*scenario.inject, problem, plans);
+  }
+  return plans;
+}
+
 }  // namespace cpverify::mutants

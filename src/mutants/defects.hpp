@@ -33,4 +33,8 @@ struct DefectInfo {
 /// and a defect that would change nothing.
 void inject(const InjectSpec& inject, const Problem& problem, std::vector<Plan>& plans);
 
+/// The plans that are run for a strategy, one per step: the last strategy of a scenario is the
+/// subject and carries the scenario's defect. Throws as inject() and make_plan() do.
+[[nodiscard]] std::vector<Plan> make_subject_plans(const Problem& problem, StrategyKind strategy);
+
 }  // namespace cpverify::mutants

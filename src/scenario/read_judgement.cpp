@@ -76,10 +76,8 @@ void read_checks(const Map& file, Scenario& scenario) {
   if (value) {
     scenario.checks = choices(*value, kChecks);
     std::sort(scenario.checks.begin(), scenario.checks.end());
-    const bool is_race_checked =
-        std::binary_search(scenario.checks.begin(), scenario.checks.end(), Check::racecheck);
     const SchedulePolicy policy = scenario.schedule.policy;
-    if (is_race_checked && !runs_one_cta_at_a_time(policy)) {
+    if (scenario.asks_for(Check::racecheck) && !runs_one_cta_at_a_time(policy)) {
       value->fail(
           fmt::format("'checks' has racecheck, which follows one CTA at a time, and "
                       "'schedule' {} keeps several; leave racecheck out, or choose policy "

@@ -35,23 +35,14 @@ void keep_rank(Plan& plan, std::uint32_t rank) {
   plan.ranks = {plan.ranks[rank]};
 }
 
-/// The plans that a run would execute: of the last strategy, with the scenario's defect in them.
-std::vector<Plan> subject_plans(const Problem& problem) {
-  std::vector<Plan> plans;
-  for (const Step& step : problem.steps) {
-    plans.push_back(make_plan(problem, step.index, problem.scenario.strategies.back()));
-  }
-  if (problem.scenario.inject) mutants::inject(*problem.scenario.inject, problem, plans);
-  return plans;
-}
-
 int show(const ShowFlags& flags) {
   const Problem problem = make_problem(load_scenario(flags.path));
   if (flags.step && *flags.step >= problem.steps.size()) {
     throw InputError{fmt::format("--step {}: the scenario has steps 0 to {}", *flags.step,
                                  problem.steps.size() - 1)};
   }
-  std::vector<Plan> plans = subject_plans(problem);
+  std::vector<Plan> plans =
+      mutants::make_subject_plans(problem, problem.scenario.strategies.back());
   if (flags.step) plans = {plans[*flags.step]};
   if (flags.rank) {
     for (Plan& plan : plans) keep_rank(plan, *flags.rank);

@@ -45,9 +45,8 @@ class Verification {
 
  private:
   [[nodiscard]] const Scenario& scenario() const noexcept { return problem_.scenario; }
-  [[nodiscard]] bool is_asked(Check check) const;
   const std::vector<Plan>& plans(StrategyKind strategy);
-  bool is_runnable(StrategyKind strategy, DataMode mode);
+  bool is_runnable(StrategyKind strategy);
   const std::vector<RequestData>& data(DataMode mode);
   const std::vector<reference::StepReference>& references(DataMode mode);
   run::RunCapture execute(StrategyKind strategy, DataMode mode);
@@ -56,34 +55,28 @@ class Verification {
   const VerifyOptions& options_;
   Problem problem_;
   std::map<StrategyKind, std::vector<Plan>> plans_;
+  std::map<StrategyKind, bool> is_runnable_;
   std::map<DataMode, std::vector<RequestData>> data_;
   std::map<DataMode, std::vector<reference::StepReference>> references_;
   std::map<Cell, run::RunCapture> runs_;
 };
 
-bool Verification::is_asked(Check check) const {
-  const std::vector<Check>& checks = scenario().checks;
-  return std::find(checks.begin(), checks.end(), check) != checks.end();
-}
-
 const std::vector<Plan>& Verification::plans(StrategyKind strategy) {
   const auto known = plans_.find(strategy);
   if (known != plans_.end()) return known->second;
-  std::vector<Plan> made;
-  for (const Step& step : problem_.steps) {
-    made.push_back(make_plan(problem_, step.index, strategy));
-  }
-  const bool is_subject = strategy == scenario().strategies.back();
-  if (scenario().inject && is_subject) mutants::inject(*scenario().inject, problem_, made);
-  return plans_.emplace(strategy, std::move(made)).first->second;
+  return plans_.emplace(strategy, mutants::make_subject_plans(problem_, strategy)).first->second;
 }
 
-/// A plan that the static checks refuse is not run: what it would do is not the defect.
-bool Verification::is_runnable(StrategyKind strategy, DataMode mode) {
+/// A plan that the static checks refuse is not run: what it would do is not the defect. They do
+/// not look at data, so that one mode speaks for all.
+bool Verification::is_runnable(StrategyKind strategy) {
+  const auto known = is_runnable_.find(strategy);
+  if (known != is_runnable_.end()) return known->second;
   const std::vector<Plan>& made = plans(strategy);
-  return std::all_of(made.begin(), made.end(), [&](const Plan& plan) {
-    return judge::judge_plan(problem_, plan, mode).empty();
+  const bool is_clean = std::all_of(made.begin(), made.end(), [&](const Plan& plan) {
+    return judge::judge_plan(problem_, plan, DataMode::random).empty();
   });
+  return is_runnable_.emplace(strategy, is_clean).first->second;
 }
 
 /// Mode poison has random's values, so the two share one entry.
@@ -112,7 +105,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
   sim::SimOptions sim_options;
   sim_options.device_count = devices;
   sim_options.has_coverage = options_.coverage != nullptr;
-  sim_options.is_race_checked = is_asked(Check::racecheck);
+  sim_options.is_race_checked = scenario().asks_for(Check::racecheck);
   sim_options.schedule = scenario().schedule;
   const std::unique_ptr<gpu::Lane> lane = options_.lane == LaneKind::cuda
                                               ? gpu::open_cuda_lane(devices)
@@ -128,7 +121,7 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
 }
 
 const run::RunCapture* Verification::run_once(StrategyKind strategy, DataMode mode) {
-  if (!is_runnable(strategy, mode)) return nullptr;
+  if (!is_runnable(strategy)) return nullptr;
   auto known = runs_.find({strategy, mode});
   if (known == runs_.end()) {
     known = runs_.emplace(Cell{strategy, mode}, execute(strategy, mode)).first;
@@ -145,15 +138,16 @@ CellVerdict Verification::judge(StrategyKind strategy, DataMode mode) {
   evidence.plans = &plans(strategy);
   evidence.reference = &references(mode);
   evidence.run = run_once(strategy, mode);
-  if (evidence.run != nullptr && mode == DataMode::poison && is_asked(Check::poison)) {
+  if (evidence.run != nullptr && mode == DataMode::poison && scenario().asks_for(Check::poison)) {
     evidence.random = run_once(strategy, DataMode::random);
   }
-  if (evidence.run != nullptr && strategy != StrategyKind::single && is_asked(Check::bitwise)) {
+  if (evidence.run != nullptr && strategy != StrategyKind::single &&
+      scenario().asks_for(Check::bitwise)) {
     evidence.single = run_once(StrategyKind::single, mode);
     evidence.single_plans = &plans(StrategyKind::single);
   }
   std::optional<run::RunCapture> rerun;
-  if (evidence.run != nullptr && is_asked(Check::determinism)) {
+  if (evidence.run != nullptr && scenario().asks_for(Check::determinism)) {
     rerun = execute(strategy, mode);
     evidence.rerun = &*rerun;
   }
@@ -188,9 +182,7 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
                                  effective.path.generic_string(), text(effective.schedule))};
   }
 
-  const bool is_race_checked = std::find(effective.checks.begin(), effective.checks.end(),
-                                         Check::racecheck) != effective.checks.end();
-  if (is_race_checked && !runs_one_cta_at_a_time(effective.schedule.policy)) {
+  if (effective.asks_for(Check::racecheck) && !runs_one_cta_at_a_time(effective.schedule.policy)) {
     throw InputError{fmt::format(
         "{}: schedule {} keeps several CTAs and racecheck follows one at a time; take racecheck "
         "out of 'checks', or choose policy round_robin, reverse or run_to_block",
