@@ -70,6 +70,7 @@ class Runner {
   void drain(const Plan& plan);
   void collect_faults(const Plan& plan);
   bool capture_rank(const RankPlan& rank, RankCapture& capture, bool with_outputs);
+  [[nodiscard]] bool has_ended(const Plan& plan, const RankPlan& rank) const;
   [[nodiscard]] Finding new_finding(const Plan& plan, const RankPlan& rank) const;
 
   const Problem& problem_;
@@ -150,12 +151,20 @@ Finding Runner::new_finding(const Plan& plan, const RankPlan& rank) const {
   return finding;
 }
 
+/// Whether a finding says why a rank does not go on.
+bool Runner::has_ended(const Plan& plan, const RankPlan& rank) const {
+  return std::any_of(
+      capture_.findings.begin(), capture_.findings.end(), [&](const Finding& finding) {
+        return finding.rank == rank.rank && finding.step == plan.step &&
+               (finding.check == Check::memcheck || finding.check == Check::synccheck);
+      });
+}
+
 bool Runner::accept(CuResult result, const Plan& plan, const RankPlan& rank,
                     const std::string& label) {
   if (result == CuResult::success) return true;
-  const std::size_t known = capture_.findings.size();
   collect_faults(plan);
-  if (capture_.findings.size() > known) return false;  // The checkers said it better.
+  if (has_ended(plan, rank)) return false;  // The checkers said it better.
   Finding finding = new_finding(plan, rank);
   finding.check = Check::memcheck;
   finding.kind = "launch_failed";

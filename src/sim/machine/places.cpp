@@ -59,6 +59,9 @@ std::string numbered(const std::string& noun, const std::vector<std::uint32_t>& 
 }
 
 std::string lane_names(std::uint32_t lanes) {
+  constexpr int kRunsShown = 8;
+  if (std::popcount(lanes & ~(lanes << 1)) > kRunsShown)
+    return fmt::format("lanes {:#010x}", lanes);
   std::vector<std::uint32_t> numbers;
   for (; lanes != 0; lanes &= lanes - 1) {
     numbers.push_back(static_cast<std::uint32_t>(std::countr_zero(lanes)));

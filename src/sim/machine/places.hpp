@@ -16,7 +16,7 @@ namespace cpverify::sim {
 [[nodiscard]] std::string numbered(const std::string& noun,
                                    const std::vector<std::uint32_t>& numbers);
 
-/// "lane 3", "lanes 0-2, 5".
+/// "lane 3", "lanes 0-2, 5", or as a mask when that is shorter: "lanes 0x55555555".
 [[nodiscard]] std::string lane_names(std::uint32_t lanes);
 
 /// Where lanes of a warp are that have not exited and do not run: "lanes 0-2 are at a.cu:12, lane 5
