@@ -29,6 +29,12 @@ class Units {
   void set(std::uint32_t offset, std::uint32_t units) {
     for (std::uint32_t i = 0; i < units; ++i) bits_[offset / kUnitBytes + i] = true;
   }
+  /// Sets those of the units that `other` lacks.
+  void set_missing(std::uint32_t offset, std::uint32_t units, const Units& other) {
+    for (std::uint32_t i = 0; i < units; ++i) {
+      if (!other.has(offset / kUnitBytes + i)) bits_[offset / kUnitBytes + i] = true;
+    }
+  }
   [[nodiscard]] bool has(std::size_t unit) const { return bits_[unit]; }
   [[nodiscard]] std::size_t size() const { return bits_.size(); }
   /// Keeps what `other` has too; true when that is less.
@@ -122,10 +128,7 @@ class Assignment {
       Units written = states_[entries_[first]];
       walk(first, written, [&](const Operands& operands) {
         for (std::size_t i = operands.target_count(); i < operands.size(); ++i) {
-          for (std::uint32_t u = 0; u < operands.units(i); ++u) {
-            const std::uint32_t offset = operands.row(i) + u * kUnitBytes;
-            if (!written.has(offset / kUnitBytes)) early.set(offset, 1);
-          }
+          early.set_missing(operands.row(i), operands.units(i), written);
         }
       });
     }

@@ -52,7 +52,8 @@ inline PlainAccess plain_access(Warp& warp, const Insn* insn, std::uint32_t row)
   static_assert(kind == AccessKind::read || kind == AccessKind::write);
   LaunchState& launch = *warp.cta->launch;
   PlainAccess access;
-  if (insn->space == Space::local || !launch.access_observers.empty()) return access;
+  const bool is_watched = !launch.access_observers.empty() || warp.trace != nullptr;
+  if (insn->space == Space::local || is_watched) return access;
   std::uint64_t address = 0;
   if (insn->address_bytes == 8) {
     const auto* const addresses = warp.row<const std::uint64_t>(row);

@@ -14,6 +14,7 @@
 #include "sim/isa/ast.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/decoder.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/kernel_info.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/parser.hpp"

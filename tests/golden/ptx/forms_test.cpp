@@ -23,9 +23,9 @@
 #include "support/rng.hpp"
 
 /// Golden hashes: every form of every instruction runs on edge values and random ones, with all
-/// lanes and with some, and must leave the same bits with every compiler, build type, host and width
-/// of the host's vectors.
-/// When a change of bits is meant, copy the file that the failure names over ours.
+/// lanes and with some, and must leave the same bits with every compiler, build type, host and
+/// width of the host's vectors. When a change of bits is meant, copy the file that the failure
+/// names over ours.
 namespace cpverify::sim {
 namespace {
 
