@@ -1,8 +1,10 @@
 #include "scenario/yaml_document.hpp"
 
+#include <istream>
 #include <optional>
-#include <sstream>
+#include <streambuf>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
@@ -48,6 +50,17 @@ class ContentFinder final : public YAML::EventHandler {
   std::optional<YAML::Mark> content_;
 };
 
+/// Text as a stream, which is what the parser of yaml-cpp takes.
+class TextBuffer final : public std::streambuf {
+ public:
+  explicit TextBuffer(std::string text) : text_{std::move(text)} {
+    setg(text_.data(), text_.data(), text_.data() + text_.size());
+  }
+
+ private:
+  std::string text_;
+};
+
 SourceLocation at(const YAML::Mark& mark, const std::string& file) {
   return mark.is_null() ? SourceLocation{file}
                         : SourceLocation{file, mark.line + 1, mark.column + 1};
@@ -56,7 +69,8 @@ SourceLocation at(const YAML::Mark& mark, const std::string& file) {
 /// Where a second document begins that holds something. YAML::LoadAll is of no use here: behind
 /// some malformed text it finds one document after the other, for ever.
 std::optional<YAML::Mark> second_document(const std::string& text) {
-  std::istringstream stream{text};
+  TextBuffer buffer{text};
+  std::istream stream{&buffer};
   YAML::Parser parser{stream};
   ContentFinder finder;
   if (!parser.HandleNextDocument(finder) || !parser.HandleNextDocument(finder)) return std::nullopt;

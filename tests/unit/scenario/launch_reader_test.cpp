@@ -25,7 +25,7 @@ struct LaunchText {
   std::string module = "module: m";                                       // line 2
   std::string buffers = "buffers: [{name: a, dtype: f32, elements: 4}]";  // line 3
   std::string launches = "launches: [{entry: k, arguments: [a]}]";        // line 4
-  std::string rest{};                                                       // line 5
+  std::string rest{};                                                     // line 5
 
   [[nodiscard]] std::string text() const {
     std::string joined = "launch:\n";

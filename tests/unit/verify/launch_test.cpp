@@ -63,7 +63,7 @@ AGAIN:
 }
 .visible .entry much_shared()
 {
-  .shared .b8 tile[49153];
+  .shared .b8 tile[49168];
   .reg .u32 %r;
   mov.u32 %r, tile;
   ret;
@@ -234,7 +234,7 @@ TEST_F(LaunchScenario, ABlockOrSharedMemoryOverTheLimitIsRefusedWithTheLimit) {
               HasSubstr("'block' has 65 threads, and 'wide' is compiled for 64"));
   EXPECT_EQ(error_of("{entry: wide, block: 64}"), "no error");
   EXPECT_THAT(error_of("{entry: much_shared}"),
-              HasSubstr("declares 49153 bytes of shared memory; expected at most 49152"));
+              HasSubstr("declares 49168 bytes of shared memory; expected at most 49152"));
   // 16 + 232433 = 232449, one more than 227 KiB.
   EXPECT_THAT(error_of("{entry: some_shared, shared_bytes: 232433}"),
               HasSubstr("expected at most 232448 together"));
