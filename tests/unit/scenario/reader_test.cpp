@@ -165,7 +165,7 @@ TEST(Reader, ReadsCarriageReturnsAndAByteOrderMark) {
 
 TEST(Reader, ReadsHowSumsAreTaken) {
   const Scenario scenario = parse_scenario(
-      "model: {num_heads_q: 2, num_heads_kv: 1, head_dim: 32}\n"
+      "model: {num_heads_q: 2, num_heads_kv: 1, head_dim: 32, dtype: f32}\n"
       "topology: {cp: 2}\n"
       "cache: {block_size: 16}\n"
       "requests: [{id: a, prompt: 13}]\n"
