@@ -20,8 +20,10 @@ target_sources(cpverify INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DI
   include/cpverify/finding.hpp
   include/cpverify/ids.hpp
   include/cpverify/launch.hpp
+  include/cpverify/mma_accumulation.hpp
   include/cpverify/observer.hpp
   include/cpverify/plan.hpp
+  include/cpverify/reduction.hpp
   include/cpverify/scenario.hpp
   include/cpverify/schedule.hpp
   include/cpverify/step.hpp

@@ -12,6 +12,30 @@
 namespace cpverify::gpu {
 namespace {
 
+/// Names of errors of captures; empty for others.
+std::string_view capture_name(CuResult result) noexcept {
+  switch (result) {
+    case CuResult::stream_capture_unsupported:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+    case CuResult::stream_capture_invalidated:
+      return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
+    case CuResult::stream_capture_merge:
+      return "CUDA_ERROR_STREAM_CAPTURE_MERGE";
+    case CuResult::stream_capture_unmatched:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED";
+    case CuResult::stream_capture_unjoined:
+      return "CUDA_ERROR_STREAM_CAPTURE_UNJOINED";
+    case CuResult::stream_capture_isolation:
+      return "CUDA_ERROR_STREAM_CAPTURE_ISOLATION";
+    case CuResult::stream_capture_implicit:
+      return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
+    case CuResult::captured_event:
+      return "CUDA_ERROR_CAPTURED_EVENT";
+    default:
+      return "";
+  }
+}
+
 std::string_view public_name(CuResult result) noexcept {
   switch (result) {
     case CuResult::success:
@@ -66,26 +90,14 @@ std::string_view public_name(CuResult result) noexcept {
       return "CUDA_ERROR_NOT_PERMITTED";
     case CuResult::not_supported:
       return "CUDA_ERROR_NOT_SUPPORTED";
-    case CuResult::stream_capture_unsupported:
-      return "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
-    case CuResult::stream_capture_invalidated:
-      return "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
-    case CuResult::stream_capture_merge:
-      return "CUDA_ERROR_STREAM_CAPTURE_MERGE";
-    case CuResult::stream_capture_unmatched:
-      return "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED";
-    case CuResult::stream_capture_unjoined:
-      return "CUDA_ERROR_STREAM_CAPTURE_UNJOINED";
-    case CuResult::stream_capture_isolation:
-      return "CUDA_ERROR_STREAM_CAPTURE_ISOLATION";
-    case CuResult::stream_capture_implicit:
-      return "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT";
-    case CuResult::captured_event:
-      return "CUDA_ERROR_CAPTURED_EVENT";
     case CuResult::graph_exec_update_failure:
       return "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE";
+    default:
+      break;
   }
-  return "CUDA_ERROR";  // A real driver knows more codes than we name; the number tells.
+  const std::string_view of_capture = capture_name(result);
+  // A real driver knows more codes than we name; the number tells.
+  return of_capture.empty() ? "CUDA_ERROR" : of_capture;
 }
 
 std::string_view public_name(NcclResult result) noexcept {

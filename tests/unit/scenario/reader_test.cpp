@@ -66,8 +66,6 @@ scheduler: {max_batched_tokens: 16}
 padding: {token_multiple: 4}
 data: {modes: [poison, random], seed: 3}
 schedule: {policy: pct, seed: 9, depth: 5, threads: independent}
-mma_accumulation: truncating
-reduction: {order: ring, ring: [1, 0], channels: 2, chunk: 512}
 checks: [output, metadata]
 inject: {defect: some_defect, rank: 1, delta: -1}
 expect:
@@ -106,8 +104,6 @@ expect:
   EXPECT_EQ(scenario.schedule.policy, SchedulePolicy::pct);
   EXPECT_EQ(scenario.schedule.seed, 9U);
   EXPECT_EQ(scenario.schedule.depth, 5U);
-  EXPECT_EQ(scenario.mma_accumulation, MmaAccumulation::truncating);
-  EXPECT_EQ(text(scenario.reduction), "ring(1 0; channels 2; chunk 512)");
   EXPECT_EQ(scenario.schedule.threads, ThreadScheduling::independent);
   EXPECT_THAT(scenario.checks, ElementsAre(Check::metadata, Check::output));  // Sorted.
   ASSERT_TRUE(scenario.inject);
@@ -166,6 +162,19 @@ TEST(Reader, ReadsCarriageReturnsAndAByteOrderMark) {
   for (const char c : ScenarioText{}.text())
     text += c == '\n' ? std::string{"\r\n"} : std::string{c};
   EXPECT_EQ(parse_scenario(text, "x.yaml").requests[0].id, "a");
+}
+
+TEST(Reader, ReadsHowSumsAreTaken) {
+  const Scenario scenario = parse_scenario(
+      "model: {num_heads_q: 2, num_heads_kv: 1, head_dim: 32, dtype: f32}\n"
+      "topology: {cp: 2}\n"
+      "cache: {block_size: 16}\n"
+      "requests: [{id: a, prompt: 13}]\n"
+      "mma_accumulation: truncating\n"
+      "reduction: {order: ring, ring: [1, 0], channels: 2, chunk: 512}\n",
+      "sums.yaml");
+  EXPECT_EQ(scenario.mma_accumulation, MmaAccumulation::truncating);
+  EXPECT_EQ(text(scenario.reduction), "ring(1 0; channels 2; chunk 512)");
 }
 
 }  // namespace

@@ -106,7 +106,8 @@ TEST(Memcheck, MemoryOfAnotherDeviceIsOutOfReach) {
   const LaunchResult result = device.run("k", shape({1, 1, 1}, {1, 1, 1}), Parameters{address});
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].kind, FaultKind::out_of_bounds_write);
-  EXPECT_EQ(result.faults[0].detail, "memory of device 3");
+  EXPECT_EQ(result.faults[0].detail,
+            "memory of device 3; peer access of device 0 to it is not enabled");
 }
 
 TEST(Memcheck, SharedAndLocalHaveBounds) {
