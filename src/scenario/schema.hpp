@@ -47,11 +47,10 @@ inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMo
 inline constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag};
 inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
                                               AttentionKernel::mma};
-inline constexpr std::array kChecks{Check::metadata,  Check::collectives, Check::memcheck,
-                                    Check::initcheck, Check::racecheck,   Check::nancheck,
-                                    Check::kv_pool,   Check::count,       Check::poison,
-                                    Check::lse,       Check::output,      Check::bitwise,
-                                    Check::determinism};
+inline constexpr std::array kChecks{
+    Check::metadata, Check::collectives, Check::memcheck,   Check::initcheck, Check::racecheck,
+    Check::nancheck, Check::kv_pool,     Check::count,      Check::poison,    Check::lse,
+    Check::output,   Check::bitwise,     Check::determinism};
 
 /// Only where a scenario asks for them: kernels take half as long again, or many times as long.
 inline constexpr std::array kSlowChecks{Check::racecheck, Check::nancheck};

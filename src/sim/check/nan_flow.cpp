@@ -367,8 +367,8 @@ void NanFlow::take_marks(const FlowStep& step, const FlowOperand& source, std::u
   }
 }
 
-/// A word of the target takes over the mark of the word of the source that becomes it; where that is
-/// not clear, of any: what is stored is looked at again.
+/// A word of the target takes over the mark of the word of the source that becomes it; where that
+/// is not clear, of any: what is stored is looked at again.
 void NanFlow::move(const FlowStep& step) {
   for (const FlowOperand& target : step.flow->operands) {
     if (target.role != Role::target || target.width == 0) continue;

@@ -83,8 +83,8 @@ bool is_special_double(const FlowOperand& operand, std::uint64_t bits) {
 }  // namespace
 
 /// A NaN that was there when the kernel came. One for each load and place.
-std::uint32_t NanFlow::read_node(const FlowStep& step, const TracedAccess& traced,
-                                 std::size_t lane, std::uint32_t byte) {
+std::uint32_t NanFlow::read_node(const FlowStep& step, const TracedAccess& traced, std::size_t lane,
+                                 std::uint32_t byte) {
   SpecialOrigin origin;
   origin.fault = fault_at(step, lane);
   origin.fault.kind = FaultKind::nan_read;
@@ -100,8 +100,8 @@ std::uint32_t NanFlow::read_node(const FlowStep& step, const TracedAccess& trace
 /// The origin of a half of memory; 0 when nothing is known of it.
 std::uint32_t NanFlow::memory_node(const TracedAccess& traced, std::size_t lane,
                                    std::uint32_t byte) {
-  const auto found = near_.find({traced.access.bytes, traced.access.offsets[lane] / kHalfBytes +
-                                                          byte / kHalfBytes});
+  const auto found = near_.find(
+      {traced.access.bytes, traced.access.offsets[lane] / kHalfBytes + byte / kHalfBytes});
   if (found != near_.end()) return found->second;
   if (traced.space != MemorySpace::global) return 0;
   const SpecialValueMemory::Pointer known = memory_->find(traced.addresses[lane] + byte);

@@ -58,8 +58,7 @@ std::size_t shuffle_source(Shuffle mode, std::uint32_t lane, std::uint32_t b, st
 
 std::size_t shuffle_source(const FlowStep& step, std::size_t lane) {
   const Warp& warp = *step.warp;
-  const Form& form =
-      warp.cta->launch->code->forms[static_cast<std::size_t>(step.insn - warp.code)];
+  const Form& form = warp.cta->launch->code->forms[static_cast<std::size_t>(step.insn - warp.code)];
   // shfl.sync d|p, a, b, c, membermask.
   const auto b = warp.row<const std::uint32_t>(step.insn->r[3])[lane];
   const auto c = warp.row<const std::uint32_t>(step.insn->r[4])[lane];

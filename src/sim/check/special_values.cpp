@@ -70,11 +70,11 @@ FloatClass classify(Type element, std::uint64_t bits) noexcept {
 std::string float_text(Type element, std::uint64_t bits) {
   switch (element) {
     case Type::f16:
-      return fmt::format("{} (0x{:04x})",
-                         numerics::f16_to_f32(static_cast<std::uint16_t>(bits)), bits & 0xffffU);
+      return fmt::format("{} (0x{:04x})", numerics::f16_to_f32(static_cast<std::uint16_t>(bits)),
+                         bits & 0xffffU);
     case Type::bf16:
-      return fmt::format("{} (0x{:04x})",
-                         numerics::bf16_to_f32(static_cast<std::uint16_t>(bits)), bits & 0xffffU);
+      return fmt::format("{} (0x{:04x})", numerics::bf16_to_f32(static_cast<std::uint16_t>(bits)),
+                         bits & 0xffffU);
     case Type::f64:
       return fmt::format("{} (0x{:016x})", std::bit_cast<double>(bits), bits);
     default:

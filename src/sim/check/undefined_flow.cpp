@@ -213,7 +213,8 @@ void UndefinedFlow::store(const FlowStep& step, const TracedAccess& traced) {
 void UndefinedFlow::write_targets(const FlowStep& step) {
   RegisterShadow& shadow = step.warp->undefined;
   std::uint32_t doubtful = 0;
-  const FlowOperand& last = step.flow->operands.empty() ? FlowOperand{} : step.flow->operands.back();
+  const FlowOperand& last =
+      step.flow->operands.empty() ? FlowOperand{} : step.flow->operands.back();
   if (step.flow->is_guarded) doubtful = shadow.mask(last.slot, 0) & step.warp->active;
   for (std::size_t i = 0; i < result_.target_count(); ++i) {
     const FlowOperand& target = result_.target(i);

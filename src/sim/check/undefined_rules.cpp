@@ -206,8 +206,7 @@ void shift(const Rule& rule) {
     // What a sign fills up with comes from the top; a field of a signed type has its own.
     if (op != Op::shl && has_sign && (op == Op::bfe || (bits >> (width - 1)) != 0)) moved = ~0ULL;
     if (op == Op::bfe && !has_sign) {
-      const std::uint64_t length =
-          value_of(*rule.step->warp, *rule.sources[2], lane) & 0xffU;
+      const std::uint64_t length = value_of(*rule.step->warp, *rule.sources[2], lane) & 0xffU;
       if (length < 64) moved &= (1ULL << length) - 1;
     }
     mark_bits(rule, source, lane, moved);
@@ -303,8 +302,8 @@ void apply_compute(const Rule& rule) {
     default:
       break;
   }
-  bool is_all_pairs = !rule.sources.empty() && rule.result->target_count() == 1 &&
-                      is_pair(rule.result->target(0));
+  bool is_all_pairs =
+      !rule.sources.empty() && rule.result->target_count() == 1 && is_pair(rule.result->target(0));
   for (const FlowOperand* const source : rule.sources) {
     is_all_pairs = is_all_pairs && is_pair(*source);
   }

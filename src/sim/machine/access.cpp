@@ -348,8 +348,8 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   }
 }
 
-/// A load into registers may meet unwritten bytes: what counts is what becomes of them. True when it
-/// has to be done again, by a warp that is followed.
+/// A load into registers may meet unwritten bytes: what counts is what becomes of them. True when
+/// it has to be done again, by a warp that is followed.
 bool must_follow(const Lookup& lookup, const Access& access) {
   Warp& warp = *lookup.warp;
   if (warp.wants_undefined || warp.undefined.is_live()) return false;

@@ -28,12 +28,24 @@ struct Family {
 /// By the beginning of a row's name; the first match counts. Rows that match none are `compute`, or
 /// `copy` when they touch memory.
 constexpr Family kFamilies[] = {
-    {"ldmatrix", FlowKind::load},  {"stmatrix", FlowKind::store},    {"ldu", FlowKind::load},
-    {"atom", FlowKind::atomic},    {"red_half", FlowKind::atomic},   {"redux", FlowKind::vote},
-    {"mma_", FlowKind::matrix},    {"wgmma", FlowKind::matrix},      {"shfl", FlowKind::shuffle},
-    {"vote", FlowKind::vote},      {"movmatrix", FlowKind::transpose}, {"match_", FlowKind::vote},
-    {"elect", FlowKind::vote},     {"bar_", FlowKind::control},      {"barrier_", FlowKind::control},
-    {"mbarrier", FlowKind::copy},  {"prefetch", FlowKind::copy},     {"nanosleep", FlowKind::control},
+    {"ldmatrix", FlowKind::load},
+    {"stmatrix", FlowKind::store},
+    {"ldu", FlowKind::load},
+    {"atom", FlowKind::atomic},
+    {"red_half", FlowKind::atomic},
+    {"redux", FlowKind::vote},
+    {"mma_", FlowKind::matrix},
+    {"wgmma", FlowKind::matrix},
+    {"shfl", FlowKind::shuffle},
+    {"vote", FlowKind::vote},
+    {"movmatrix", FlowKind::transpose},
+    {"match_", FlowKind::vote},
+    {"elect", FlowKind::vote},
+    {"bar_", FlowKind::control},
+    {"barrier_", FlowKind::control},
+    {"mbarrier", FlowKind::copy},
+    {"prefetch", FlowKind::copy},
+    {"nanosleep", FlowKind::control},
 };
 
 /// Of a register that is neither written nor an address. Shuffles and votes move or combine their

@@ -58,8 +58,8 @@ struct Dataflow {
 /// The registers that code.insns[index] reads and writes.
 [[nodiscard]] Dataflow dataflow(const Code& code, std::size_t index);
 
-/// Whether uses of a register that may never have been written are looked for as they come. Not of a
-/// predicate: a guard that keeps all lanes from an instruction is one, and runs nothing.
+/// Whether uses of a register that may never have been written are looked for as they come. Not of
+/// a predicate: a guard that keeps all lanes from an instruction is one, and runs nothing.
 [[nodiscard]] inline bool is_watched(const FlowOperand& operand) noexcept {
   return operand.width != 0;
 }

@@ -38,8 +38,7 @@ bool reads_unwritten(const Warp& warp, const Dataflow& flow, std::uint32_t mask)
 }
 
 const Insn* watch(Warp& warp, const Insn* insn, std::uint32_t mask) {
-  const Dataflow& flow =
-      warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)];
+  const Dataflow& flow = warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)];
   if (!warp.undefined.is_watched_live()) return flow.handler(warp, insn, mask);
   if (reads_unwritten(warp, flow, mask)) {
     warp.wants_undefined = true;
@@ -72,8 +71,11 @@ bool is_followed(const Warp& warp) noexcept {
 
 const Insn* step_followed(Warp& warp, const Insn* insn, std::uint32_t mask) {
   std::vector<TracedAccess> accesses;
-  FlowStep step{&warp, insn, mask,
-                &warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)], {}};
+  FlowStep step{&warp,
+                insn,
+                mask,
+                &warp.cta->launch->flow->insns[static_cast<std::size_t>(insn - warp.code)],
+                {}};
   const std::array<FlowChecker*, kCheckersMax> checkers = following(warp);
   for (FlowChecker* const checker : checkers) {
     if (checker != nullptr) checker->before(step);

@@ -16,7 +16,8 @@
 
 namespace cpverify::sim {
 
-/// Where lanes of one memory instruction went. Lane i's bytes are access.bytes at access.offsets[i].
+/// Where lanes of one memory instruction went. Lane i's bytes are access.bytes at
+/// access.offsets[i].
 struct TracedAccess {
   AccessKind kind = AccessKind::read;
   MemorySpace space = MemorySpace::global;
@@ -30,7 +31,7 @@ struct TracedAccess {
 struct FlowStep {
   Warp* warp = nullptr;
   const Insn* insn = nullptr;
-  std::uint32_t lanes = 0;   ///< That execute it; may be empty.
+  std::uint32_t lanes = 0;  ///< That execute it; may be empty.
   const Dataflow* flow = nullptr;
   std::span<const TracedAccess> accesses;  ///< Afterwards: what it did in memory.
 };

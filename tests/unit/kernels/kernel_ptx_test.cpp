@@ -82,8 +82,8 @@ std::vector<std::string> mutants() {
   std::vector<std::string> files;
   for (const char* name :
        {"attention_fma_causal_plus_one", "attention_fma_lse_base2", "attention_fma_page_rounded",
-        "attention_fma_unguarded_empty_row",
-        "attention_mma_causal_plus_one", "attention_mma_lse_base2", "attention_mma_missing_barrier",
+        "attention_fma_unguarded_empty_row", "attention_mma_causal_plus_one",
+        "attention_mma_lse_base2", "attention_mma_missing_barrier",
         "attention_mma_no_trailing_barrier", "attention_mma_no_wait", "kv_write_negative_slot",
         "kv_write_one_slot"}) {
     files.push_back(std::string{"kernels/mutants/"} + name);

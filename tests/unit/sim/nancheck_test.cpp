@@ -34,8 +34,7 @@ constexpr const char* kPreamble =
 class NanRun {
  public:
   explicit NanRun(std::vector<float> given = std::vector<float>(32, 2.0F))
-      : given_{device_.upload(given)},
-        results_{device_.upload(std::vector<float>(32, 0.0F))} {}
+      : given_{device_.upload(given)}, results_{device_.upload(std::vector<float>(32, 0.0F))} {}
 
   /// Line 5 of the text is the first of `body`.
   std::vector<Fault> launch(const std::string& body) {
@@ -73,8 +72,7 @@ std::ostream& operator<<(std::ostream& out, const Maker& maker) {
 class NanMaker : public testing::TestWithParam<Maker> {};
 
 TEST_P(NanMaker, IsNamedWithItsOperandsAndItsCleanTwinIsNot) {
-  const std::vector<Fault> faults =
-      NanRun{}.launch(GetParam().defective + "\n" + GetParam().store);
+  const std::vector<Fault> faults = NanRun{}.launch(GetParam().defective + "\n" + GetParam().store);
   ASSERT_EQ(faults.size(), 1U) << describe(faults);
   EXPECT_EQ(faults[0].kind, GetParam().kind);
   EXPECT_EQ(faults[0].count, 32U);
@@ -96,7 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
               "sub.f32 %f1, 0fFF800000, %f0;", FaultKind::nan_produced,
               "sub of a = -inf (0xff800000), b = -inf (0xff800000) is NaN"},
         Maker{"number_by_zero", "div.rn.f32 %f1, %f0, 0f00000000;", "div.rn.f32 %f1, %f0, %f0;",
-              FaultKind::infinity_produced, "div of a = 2 (0x40000000), b = 0 (0x00000000) is +inf"},
+              FaultKind::infinity_produced,
+              "div of a = 2 (0x40000000), b = 0 (0x00000000) is +inf"},
         Maker{"zero_by_zero", "div.rn.f32 %f1, 0f00000000, 0f00000000;",
               "div.rn.f32 %f1, 0f00000000, %f0;", FaultKind::nan_produced,
               "div of a = 0 (0x00000000), b = 0 (0x00000000) is NaN"},
@@ -105,10 +104,9 @@ INSTANTIATE_TEST_SUITE_P(
         Maker{"logarithm_of_a_negative", "lg2.approx.f32 %f1, 0fBF800000;",
               "lg2.approx.f32 %f1, %f0;", FaultKind::nan_produced,
               "lg2 of a = -1 (0xbf800000) is NaN"},
-        Maker{"overflow", "fma.rn.f32 %f1, 0f7F7FFFFF, %f0, %f0;",
-              "fma.rn.f32 %f1, %f0, %f0, %f0;", FaultKind::infinity_produced, "is +inf"},
-        Maker{"half_overflow",
-              "cvt.rn.f16.f32 %h1, 0f7F7FFFFF;", "cvt.rn.f16.f32 %h1, %f0;",
+        Maker{"overflow", "fma.rn.f32 %f1, 0f7F7FFFFF, %f0, %f0;", "fma.rn.f32 %f1, %f0, %f0, %f0;",
+              FaultKind::infinity_produced, "is +inf"},
+        Maker{"half_overflow", "cvt.rn.f16.f32 %h1, 0f7F7FFFFF;", "cvt.rn.f16.f32 %h1, %f0;",
               FaultKind::infinity_produced, "is +inf", "st.global.b16 [%d3], %h1;"},
         Maker{"half_sum", "mov.b16 %h0, 0x7BFF; add.f16 %h1, %h0, %h0;",
               "mov.b16 %h0, 0x0C00; add.f16 %h1, %h0, %h0;", FaultKind::infinity_produced,
@@ -155,10 +153,10 @@ TEST(Nancheck, FollowsRegistersSharedMemoryAndShuffles) {
   EXPECT_EQ(faults[0].thread[0], 5U);
   // Lane 4 receives and stores it; add and mul stand on one line, cvt two lines behind.
   const std::uint32_t line = faults[0].ptx_line;
-  EXPECT_EQ(faults[0].detail,
-            "sqrt of a = -1 (0xbf800000) is NaN, through PTX lines " + std::to_string(line + 3) +
-                ", " + std::to_string(line + 3) + ", " + std::to_string(line + 4) +
-                "; stored, PTX line " + std::to_string(line + 6));
+  EXPECT_EQ(faults[0].detail, "sqrt of a = -1 (0xbf800000) is NaN, through PTX lines " +
+                                  std::to_string(line + 3) + ", " + std::to_string(line + 3) +
+                                  ", " + std::to_string(line + 4) + "; stored, PTX line " +
+                                  std::to_string(line + 6));
 }
 
 TEST(Nancheck, InfinityThatTurnsIntoANanIsNamedWhereItOverflowed) {
@@ -183,8 +181,7 @@ TEST(Nancheck, NanOfAnEarlierLaunchIsTracedToIt) {
   const std::vector<Fault> first =
       run.launch("\n\nsqrt.rn.f32 %f1, 0fBF800000; st.global.f32 [%d2], %f1;");
   ASSERT_EQ(first.size(), 1U);
-  const std::vector<Fault> second =
-      run.launch("add.f32 %f1, %f0, %f0; st.global.f32 [%d3], %f1;");
+  const std::vector<Fault> second = run.launch("add.f32 %f1, %f0, %f0; st.global.f32 [%d3], %f1;");
   ASSERT_EQ(second.size(), 1U) << describe(second);
   EXPECT_EQ(second[0].kind, FaultKind::nan_produced);
   EXPECT_EQ(second[0].ptx_line, first[0].ptx_line);

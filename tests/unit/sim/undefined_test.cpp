@@ -11,8 +11,8 @@
 #include "unit/sim/lane_program.hpp"
 #include "unit/sim/simulated_device.hpp"
 
-/// Initcheck by propagation: undefined values may be moved and computed with, and are reported where
-/// something depends on them.
+/// Initcheck by propagation: undefined values may be moved and computed with, and are reported
+/// where something depends on them.
 namespace cpverify::sim {
 namespace {
 
@@ -82,10 +82,10 @@ TEST_P(UndefinedUse, IsReportedAndItsDefinedTwinIsNot) {
 INSTANTIATE_TEST_SUITE_P(
     Uses, UndefinedUse,
     testing::Values(
-        Use{"address", "and.b32 %r4, %r4, 2; mad.wide.u32 %d5, %r4, 4, %d0; ld.global.u32 %r5, [%d5];",
+        Use{"address",
+            "and.b32 %r4, %r4, 2; mad.wide.u32 %d5, %r4, 4, %d0; ld.global.u32 %r5, [%d5];",
             "an address"},
-        Use{"branch",
-            "setp.gt.u32 %p1, %r4, 9; @%p1 bra OUT; st.global.u32 [%d2], %r1; OUT:",
+        Use{"branch", "setp.gt.u32 %p1, %r4, 9; @%p1 bra OUT; st.global.u32 [%d2], %r1; OUT:",
             "the condition of a branch"},
         Use{"guard", "setp.gt.u32 %p1, %r4, 9; @%p1 st.global.u32 [%d2], %r1;", "a guard"},
         Use{"store", kStore, "a value stored to global memory"},
@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
         Use{"matrix", kMma, "an input of a matrix product"},
         Use{"shuffle", "min.u32 %r4, %r4, 3; shfl.sync.idx.b32 %r5, %r1, %r4, 31, -1;",
             "an operand that says which lanes"},
-        Use{"barrier", "and.b32 %r4, %r4, 1; and.b32 %r4, %r4, 2; add.u32 %r4, %r4, 0; bar.sync %r4;",
+        Use{"barrier",
+            "and.b32 %r4, %r4, 1; and.b32 %r4, %r4, 2; add.u32 %r4, %r4, 0; bar.sync %r4;",
             "an operand that says which lanes"}),
     [](const auto& instance) { return instance.param.name; });
 
@@ -126,10 +127,9 @@ INSTANTIATE_TEST_SUITE_P(
         Flow{"copy", "mov.u32 %r4, %r2;", 32},
         Flow{"overwritten", "mov.u32 %r4, %r2; mov.u32 %r4, %r3;", 0},
         Flow{"sum", "add.u32 %r4, %r3, %r2;", 32},
-        Flow{"chosen_side",
-             "setp.lt.u32 %p1, %r1, 5; selp.u32 %r4, %r2, %r3, %p1;", 5},
-        Flow{"side_by_undefined_predicate",
-             "setp.lt.u32 %p1, %r2, 5; selp.u32 %r4, %r3, %r3, %p1;", 32},
+        Flow{"chosen_side", "setp.lt.u32 %p1, %r1, 5; selp.u32 %r4, %r2, %r3, %p1;", 5},
+        Flow{"side_by_undefined_predicate", "setp.lt.u32 %p1, %r2, 5; selp.u32 %r4, %r3, %r3, %p1;",
+             32},
         Flow{"guarded_move", "setp.lt.u32 %p1, %r1, 5; mov.u32 %r4, %r2; @%p1 mov.u32 %r4, %r3;",
              27},
         Flow{"move_with_undefined_guard",
@@ -145,13 +145,10 @@ INSTANTIATE_TEST_SUITE_P(
         Flow{"permuted_away", "prmt.b32 %r4, %r2, %r3, 0x7654;", 0},
         Flow{"permuted", "prmt.b32 %r4, %r2, %r3, 0x7650;", 32},
         Flow{"shifted_out", "shl.b32 %r5, %r2, 16; shr.u32 %r5, %r5, 16; shr.u32 %r4, %r5, 16;", 0},
-        Flow{"field_beside",
-             "prmt.b32 %r5, %r2, %r3, 0x1054; bfe.u32 %r4, %r5, 4, 8;", 0},
+        Flow{"field_beside", "prmt.b32 %r5, %r2, %r3, 0x1054; bfe.u32 %r4, %r5, 4, 8;", 0},
         Flow{"field", "prmt.b32 %r5, %r2, %r3, 0x1054; bfe.u32 %r4, %r5, 9, 8;", 32},
-        Flow{"packed_and_unpacked",
-             "mov.b64 %d9, {%r2, %r3}; mov.b64 {%r5, %r4}, %d9;", 0},
-        Flow{"low_half_of_a_pair",
-             "mov.b64 %d9, {%r2, %r3}; mov.b64 {%r4, %r5}, %d9;", 32},
+        Flow{"packed_and_unpacked", "mov.b64 %d9, {%r2, %r3}; mov.b64 {%r5, %r4}, %d9;", 0},
+        Flow{"low_half_of_a_pair", "mov.b64 %d9, {%r2, %r3}; mov.b64 {%r4, %r5}, %d9;", 32},
         Flow{"narrowed", "mov.b64 %d9, {%r3, %r2}; cvt.u32.u64 %r4, %d9;", 0},
         Flow{"shared_memory", "st.shared.u32 [%r9], %r2; ld.shared.u32 %r4, [%r9];", 32},
         Flow{"written_again",
@@ -160,16 +157,24 @@ INSTANTIATE_TEST_SUITE_P(
              "st.shared.u32 [%r9], %r3; cvt.u16.u32 %h1, %r2; st.shared.u8 [%r9+1], %h1; "
              "ld.shared.u8 %h2, [%r9]; cvt.u32.u16 %r4, %h2;",
              0},
-        Flow{"from_the_lane_above", "shl.b32 %r5, %r1, 2; setp.eq.u32 %p1, %r1, 7; "
-             "selp.u32 %r5, %r2, %r3, %p1; shfl.sync.down.b32 %r4, %r5, 1, 31, -1;", 1},
-        Flow{"vote_over_one_undefined_lane", "setp.eq.u32 %p1, %r1, 7; "
+        Flow{"from_the_lane_above",
+             "shl.b32 %r5, %r1, 2; setp.eq.u32 %p1, %r1, 7; "
+             "selp.u32 %r5, %r2, %r3, %p1; shfl.sync.down.b32 %r4, %r5, 1, 31, -1;",
+             1},
+        Flow{"vote_over_one_undefined_lane",
+             "setp.eq.u32 %p1, %r1, 7; "
              "selp.u32 %r5, %r2, %r3, %p1; setp.gt.u32 %p2, %r5, 0; "
-             "vote.sync.ballot.b32 %r4, %p2, -1;", 32},
-        Flow{"transposed", "setp.eq.u32 %p1, %r1, 4; selp.u32 %r5, %r2, %r3, %p1; "
+             "vote.sync.ballot.b32 %r4, %p2, -1;",
+             32},
+        Flow{"transposed",
+             "setp.eq.u32 %p1, %r1, 4; selp.u32 %r5, %r2, %r3, %p1; "
              // Lane 4 holds elements 0 and 1 of row 1, that is column 1 of rows 0 and 1.
-             "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5;", 2},
-        Flow{"halves_apart", "prmt.b32 %r5, %r2, %r3, 0x1054; add.f16x2 %r5, %r5, %r3; "
-             "and.b32 %r4, %r5, 65535;", 0}),
+             "movmatrix.sync.aligned.m8n8.trans.b16 %r4, %r5;",
+             2},
+        Flow{"halves_apart",
+             "prmt.b32 %r5, %r2, %r3, 0x1054; add.f16x2 %r5, %r5, %r3; "
+             "and.b32 %r4, %r5, 65535;",
+             0}),
     [](const auto& instance) { return instance.param.name; });
 
 TEST(Undefined, RegisterThatWasNeverWrittenIsNamed) {
@@ -185,8 +190,7 @@ TEST(Undefined, GuardThatWasNeverWrittenIsReportedEvenWhenItKeepsAllLanesOut) {
   for (const std::string guard : {"@%p9 ", "@!%p9 "}) {
     const Outcome run = run_body(guard + "st.global.u32 [%d2], %r3;");
     ASSERT_EQ(run.result.faults.size(), 1U);
-    EXPECT_EQ(run.result.faults[0].detail,
-              "used as a guard; register %p9 has never been written");
+    EXPECT_EQ(run.result.faults[0].detail, "used as a guard; register %p9 has never been written");
   }
 }
 
