@@ -90,7 +90,6 @@ std::size_t use_page_rounded(const Injection& injection);
 std::size_t use_no_wait(const Injection& injection);
 std::size_t use_negative_slot(const Injection& injection);
 std::size_t use_no_trailing_barrier(const Injection& injection);
-std::size_t use_unguarded_empty_row(const Injection& injection);
 std::size_t use_one_slot(const Injection& injection);
 std::size_t use_divergent_barrier(const Injection& injection);
 std::size_t use_divergent_shuffle(const Injection& injection);

@@ -57,10 +57,6 @@ std::size_t use_no_trailing_barrier(const Injection& injection) {
   return replace_modules(injection, "attention_mma", "mutants/attention_mma_no_trailing_barrier");
 }
 
-std::size_t use_unguarded_empty_row(const Injection& injection) {
-  return replace_modules(injection, "attention_fma", "mutants/attention_fma_unguarded_empty_row");
-}
-
 std::size_t use_divergent_barrier(const Injection& injection) {
   return replace_modules(injection, "attention_mma", "mutants/attention_mma_divergent_barrier");
 }

@@ -22,9 +22,9 @@ struct LaunchState;
 
 /// Nancheck. Finds the instruction that made a NaN of operands that are none, or an infinity of
 /// finite ones, and follows the value through registers and memory. Where it is stored to global
-/// memory it is a fault of that instruction: any NaN, and plus infinity. Minus infinity is what masks
-/// and empty rows are made of; constants are meant. A NaN that no kernel has made is a fault of its
-/// place when it has been computed with, not when it is only copied. Made for one launch.
+/// memory it is a fault of that instruction: any NaN, and plus infinity. Minus infinity is what
+/// masks and empty rows are made of; constants are meant. A NaN that no kernel has made is a fault
+/// of its place when it has been computed with, not when it is only copied. Made for one launch.
 class NanFlow final : public FlowChecker {
  public:
   /// Both must outlive the checker.

@@ -21,10 +21,10 @@ struct LaunchState;
 
 /// Follows bytes that nobody has written from their load (or from a register that was never
 /// written) through registers, shared and local memory to where something depends on them: an
-/// address, a guard that decides what happens, an operand of an atomic, of a matrix product or of an
-/// instruction between lanes, or a store to global memory. That is an uninitialised read, of the
-/// place it came from. Made for one launch; a warp is followed only while it holds such bytes, other
-/// than in registers that it has not read yet.
+/// address, a guard that decides what happens, an operand of an atomic, of a matrix product or of
+/// an instruction between lanes, or a store to global memory. That is an uninitialised read, of the
+/// place it came from. Made for one launch; a warp is followed only while it holds such bytes,
+/// other than in registers that it has not read yet.
 class UndefinedFlow final : public FlowChecker {
  public:
   /// `launch` must outlive the checker.
@@ -38,8 +38,8 @@ class UndefinedFlow final : public FlowChecker {
   void after(const FlowStep& step) override;
 
  private:
-  /// Which load undefined bytes come from. Its number in origins_, counted from 1, is what registers
-  /// and places refer to; other numbers are those of RegisterShadow.
+  /// Which load undefined bytes come from. Its number in origins_, counted from 1, is what
+  /// registers and places refer to; other numbers are those of RegisterShadow.
   struct Origin {
     std::uint32_t instruction = 0;
     MemorySpace space = MemorySpace::registers;

@@ -30,9 +30,16 @@ void expect_success(CuResult result) {
   EXPECT_EQ(result, CuResult::success);
 }
 
+/// Kernels are held to every check that looks at one launch alone.
+sim::SimOptions checked() {
+  sim::SimOptions options;
+  options.is_nan_checked = true;
+  return options;
+}
+
 }  // namespace
 
-KernelBench::KernelBench(const std::string& module) : driver_{sim::make_sim_driver({})} {
+KernelBench::KernelBench(const std::string& module) : driver_{sim::make_sim_driver(checked())} {
   expect_success(driver_->cuInit(0));
   gpu::CuContext context = nullptr;
   expect_success(driver_->cuDevicePrimaryCtxRetain(&context, 0));

@@ -74,6 +74,18 @@ TEST(AttentionFmaMutants, PageRoundedReadsUnwrittenPageTails) {
               unwritten_read(MemorySpace::global, "kernels/attention_fma.cuh"));
 }
 
+TEST(AttentionFmaMutants, UnguardedEmptyRowDividesByZero) {
+  // Of three queries on one key the first two see none. The right kernel makes no such value.
+  const AttentionCase data = make_case({DType::bf16, kHeadDim, 1, 1, 16}, {{3, 1}});
+  EXPECT_THAT(run_attention("kernels/attention_fma", data).faults, IsEmpty());
+  EXPECT_THAT(run_attention("kernels/mutants/attention_fma_unguarded_empty_row", data).faults,
+              Contains(AllOf(Field(&Fault::kind, FaultKind::infinity_produced),
+                             Field(&Fault::source_file, "kernels/mutants/wrong_attention.cuh"),
+                             Field(&Fault::source_line, testing::Gt(0U)),
+                             Field(&Fault::detail, testing::HasSubstr("(0x00000000) is +inf, "
+                                                                      "through PTX line")))));
+}
+
 TEST(AttentionMmaMutants, MissingBarrierReadsUnwrittenSharedMemory) {
   EXPECT_THAT(run_mutant("attention_mma_missing_barrier").faults,
               unwritten_read(MemorySpace::shared, "kernels/attention_mma.cuh"));

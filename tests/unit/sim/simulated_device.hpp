@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "sim/check/special_values.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/machine_code.hpp"
@@ -86,6 +87,8 @@ class SimulatedDevice {
     }
     LaunchRequest request = shape;
     request.parameters = parameters.bytes();
+    // Who asks for one check that costs time gets all.
+    if (request.is_race_checked) request.special_values = &special_values_;
     return launch(memory_, *kernel, request, observers);
   }
 
@@ -95,6 +98,7 @@ class SimulatedDevice {
  private:
   VectorWidth width_;
   GlobalMemory memory_;
+  SpecialValueMemory special_values_;
   std::unique_ptr<Program> program_;
 };
 
