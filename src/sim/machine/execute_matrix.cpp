@@ -11,6 +11,7 @@
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
+#include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/mma_policy.hpp"

@@ -80,7 +80,7 @@ void describe_cluster(const Cta& cta, const std::string& prefix, std::vector<std
   }
   for (const Group& group : groups) {
     lines.push_back(fmt::format("{}the barrier of the cluster waits for others: {} at {}", prefix,
-                                warp_names(group.warps), group.where));
+                                numbered("warp", group.warps), group.where));
   }
 }
 
@@ -146,7 +146,7 @@ void describe_mbarriers(const Cta& cta, const std::string& prefix,
     if (groups.empty()) continue;
     std::vector<std::string> parts;
     for (const Group& group : groups) {
-      parts.push_back(fmt::format("{} {} at {}", warp_names(group.warps),
+      parts.push_back(fmt::format("{} {} at {}", numbered("warp", group.warps),
                                   group.warps.size() == 1 ? "waits" : "wait", group.where));
     }
     const std::string bytes =

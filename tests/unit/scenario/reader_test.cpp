@@ -37,7 +37,7 @@ TEST(Reader, FillsInTheDefaults) {
               ElementsAre(DataMode::random, DataMode::count, DataMode::poison));
   EXPECT_EQ(scenario.data.seed, 0U);
   EXPECT_EQ(scenario.schedule.policy, SchedulePolicy::round_robin);
-  EXPECT_EQ(scenario.checks.size(), 11U);
+  EXPECT_EQ(scenario.checks.size(), 12U);
   EXPECT_EQ(scenario.checks.front(), Check::metadata);
   EXPECT_EQ(scenario.checks.back(), Check::determinism);
   EXPECT_FALSE(scenario.inject);
