@@ -78,6 +78,8 @@ DataOperand data_operand(const Warp& warp, const Insn& insn) {
       return {2, wide};
     case Op::redux:
       return {1, 4};
+    case Op::elect:  // Nothing but the membermask.
+      return {2, 4};
     default:
       return {};
   }
@@ -91,7 +93,9 @@ std::vector<SavedRow> save_targets(const Warp& warp, const Insn& insn) {
     return rows;
   }
   rows.emplace_back(warp, insn.r[0], 4);
-  if (insn.op == Op::shfl || insn.op == Op::match_all) rows.emplace_back(warp, insn.r[1], 0);
+  if (insn.op == Op::shfl || insn.op == Op::match_all || insn.op == Op::elect) {
+    rows.emplace_back(warp, insn.r[1], 0);
+  }
   return rows;
 }
 

@@ -19,6 +19,7 @@ inline constexpr std::size_t kNoOperand = ~std::size_t{0};
     case Op::vote_ballot:
     case Op::match_any:
     case Op::redux:
+    case Op::elect:
       return 2;
     case Op::match_all:
       return 3;
