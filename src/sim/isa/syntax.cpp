@@ -126,6 +126,8 @@ constexpr auto kLevels = std::to_array<Member<bool>>(
 /// Suffixes that change nothing in a machine that does not round.
 constexpr auto kDivisions = std::to_array<std::string_view>({"rn", "full", "approx"});
 constexpr auto kReciprocals = std::to_array<std::string_view>({"rn", "approx"});
+constexpr auto kProxySpaces =
+    std::to_array<std::string_view>({"global", "shared::cta", "shared::cluster"});
 
 template <class Members, class Value>
 bool set_from(const Members& members, std::string_view word, Value& target) {
@@ -243,6 +245,7 @@ bool match_shape_class(std::string_view name, std::string_view word, Modifiers& 
 bool match_inert_class(std::string_view name, std::string_view word) {
   if (name == "fdiv") return is_one_of(kDivisions, word);
   if (name == "frcp") return is_one_of(kReciprocals, word);
+  if (name == "pspace") return is_one_of(kProxySpaces, word);
   if (name == "hint") return word.starts_with("L1::") || word.starts_with("L2::");
   return false;
 }
