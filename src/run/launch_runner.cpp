@@ -88,7 +88,7 @@ bool LaunchRunner::execute(std::uint32_t index) {
     return true;
   }
   const auto& launch = std::get<Launch>(step.action);
-  CuResult result = device().launch(launch, folder_);
+  CuResult result = device().launch(launch, device().stream(), folder_);
   if (result == CuResult::success) result = device().synchronize();
   const std::size_t known = capture_.findings.size();
   collect_faults(index);

@@ -31,6 +31,8 @@ class RankDevice {
   RankDevice(RankDevice&&) = delete;
   RankDevice& operator=(RankDevice&&) = delete;
 
+  /// The first stream, on which the uploads are.
+  [[nodiscard]] gpu::CuStream stream() const noexcept { return stream_; }
   /// The streams that the operations name, from now on: each begins after the uploads.
   void begin_operations(const std::vector<Operation>& operations);
   /// Lets the operation's stream wait for what it is after, and returns the stream.
