@@ -15,6 +15,8 @@ enum class FaultKind : std::uint8_t {
   race,                 ///< Two accesses in no order, at least one a write; detail names the first.
   deadlock,             ///< Warps wait for a barrier that will not complete, or the budget ran out.
   illegal_instruction,  ///< `trap`, or an operation that the machine cannot do with these operands.
+  mbarrier_misuse,      ///< An mbarrier object that is not one, or counts what it cannot.
+  unfinished_copy,      ///< A CTA ended before a bulk copy of its shared memory was waited for.
 };
 
 enum class MemorySpace : std::uint8_t { global, shared, local, param, registers };

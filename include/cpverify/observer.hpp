@@ -58,6 +58,9 @@ struct ViolationEvent {
 
 enum class BarrierEvent : std::uint8_t { arrive, release };
 
+/// What is before an `arrive` is before every `wait` that succeeds after the next `complete`.
+enum class MbarrierEvent : std::uint8_t { arrive, complete, wait };
+
 /// Sees a run. The machine knows no checker: memcheck, initcheck and all later ones are observers.
 /// Calls come in schedule order, from one thread.
 class Observer {
@@ -82,7 +85,7 @@ class Observer {
   /// At the end of a launch, also of one that a fault ended: what it executed.
   virtual void on_counts(const Coverage::Kernel& /*kernel*/, const Coverage::Counts& /*counts*/) {}
 
-  /// The four below come only to observers that want accesses.
+  /// Those below come only to observers that want accesses.
   /// A CTA starts; the one before it has ended.
   virtual void on_cta(const std::array<std::uint32_t, 3>& /*cta*/) noexcept {}
   /// Bit i: warp i of the CTA. What these warps did so far is before what they do from now on.
@@ -91,6 +94,11 @@ class Observer {
   virtual void on_completed(const ExecutionPoint& /*point*/,
                             const AccessEvent& /*event*/) noexcept {}
   virtual void on_fence(const ExecutionPoint& /*point*/) noexcept {}
+  /// Orders ordinary and asynchronous accesses of shared memory: fence.proxy.async.
+  virtual void on_proxy_fence(const ExecutionPoint& /*point*/) noexcept {}
+  /// `offset` is that of the mbarrier object in shared memory.
+  virtual void on_mbarrier(const ExecutionPoint& /*point*/, std::uint32_t /*offset*/,
+                           MbarrierEvent /*event*/) noexcept {}
 };
 
 }  // namespace cpverify

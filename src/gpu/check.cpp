@@ -48,6 +48,8 @@ std::string_view public_name(CuResult result) noexcept {
       return "CUDA_ERROR_MISALIGNED_ADDRESS";
     case CuResult::launch_failed:
       return "CUDA_ERROR_LAUNCH_FAILED";
+    case CuResult::not_supported:
+      return "CUDA_ERROR_NOT_SUPPORTED";
   }
   return "CUDA_ERROR";  // A real driver knows more codes than we name; the number tells.
 }

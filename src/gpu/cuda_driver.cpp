@@ -57,6 +57,7 @@ class CudaDriver final : public DriverApi {
   CuResult cuFuncSetAttribute(CuFunction function, int attribute, int value) override {
     return func_set_attribute_(function, attribute, value);
   }
+  CuResult cuTensorMapEncodeTiled(CuTensorMap* map, const CuTiledTensor& tensor) override;
   CuResult cuMemAlloc(CuDevicePtr* pointer, std::size_t size_bytes) override {
     return mem_alloc_(pointer, size_bytes);
   }
@@ -128,6 +129,11 @@ class CudaDriver final : public DriverApi {
   CuResult (*module_unload_)(CuModule) = nullptr;
   CuResult (*module_get_function_)(CuFunction*, CuModule, const char*) = nullptr;
   CuResult (*func_set_attribute_)(CuFunction, int, int) = nullptr;
+  CuResult (*tensor_map_encode_tiled_)(CuTensorMap*, CuTensorMapDataType, unsigned, void*,
+                                       const std::uint64_t*, const std::uint64_t*,
+                                       const std::uint32_t*, const std::uint32_t*,
+                                       CuTensorMapInterleave, CuTensorMapSwizzle,
+                                       CuTensorMapL2Promotion, CuTensorMapOobFill) = nullptr;
   CuResult (*mem_alloc_)(CuDevicePtr*, std::size_t) = nullptr;
   CuResult (*mem_free_)(CuDevicePtr) = nullptr;
   CuResult (*memcpy_htod_async_)(CuDevicePtr, const void*, std::size_t, CuStream) = nullptr;
@@ -167,6 +173,7 @@ CudaDriver::CudaDriver(const std::string& library)
   library_.resolve(module_unload_, "cuModuleUnload");
   library_.resolve(module_get_function_, "cuModuleGetFunction");
   library_.resolve(func_set_attribute_, "cuFuncSetAttribute");
+  library_.resolve_if_present(tensor_map_encode_tiled_, "cuTensorMapEncodeTiled");
   library_.resolve(mem_alloc_, "cuMemAlloc_v2");
   library_.resolve(mem_free_, "cuMemFree_v2");
   library_.resolve(memcpy_htod_async_, "cuMemcpyHtoDAsync_v2");
@@ -197,6 +204,15 @@ CuResult CudaDriver::cuLaunchKernelEx(const LaunchConfig& config, const LaunchAt
                                attributes,
                                attribute_count};
   return launch_kernel_ex_(&all, function, parameters, nullptr);
+}
+
+CuResult CudaDriver::cuTensorMapEncodeTiled(CuTensorMap* map, const CuTiledTensor& tensor) {
+  if (tensor_map_encode_tiled_ == nullptr) return CuResult::not_supported;
+  // The driver takes a device address where it says pointer.
+  return tensor_map_encode_tiled_(
+      map, tensor.type, tensor.rank, reinterpret_cast<void*>(std::uintptr_t{tensor.address}),
+      tensor.extents, tensor.strides, tensor.box, tensor.element_strides, tensor.interleave,
+      tensor.swizzle, tensor.promotion, tensor.fill);
 }
 
 CuResult CudaDriver::cuModuleLoadData(CuModule* module, const void* image) {

@@ -24,6 +24,7 @@ enum class CuResult : int {
   launch_timeout = 702,
   misaligned_address = 716,
   launch_failed = 719,
+  not_supported = 801,
   invalid_cluster_size = 912,
 };
 
@@ -55,6 +56,48 @@ struct LaunchAttribute {
 };
 static_assert(sizeof(LaunchAttribute) == 72, "the layout of the public API");
 
+/// CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion and
+/// CUtensorMapFloatOOBfill.
+enum class CuTensorMapDataType : int {
+  u8,
+  u16,
+  u32,
+  s32,
+  u64,
+  s64,
+  f16,
+  f32,
+  f64,
+  bf16,
+  f32_ftz,
+  tf32,
+  tf32_ftz,
+};
+enum class CuTensorMapInterleave : int { none, bytes_16, bytes_32 };
+enum class CuTensorMapSwizzle : int { none, bytes_32, bytes_64, bytes_128 };
+enum class CuTensorMapL2Promotion : int { none, bytes_64, bytes_128, bytes_256 };
+enum class CuTensorMapOobFill : int { zeros, nans };
+
+/// CUtensorMap: opaque, a kernel gets it as a __grid_constant__ parameter or in global memory.
+struct alignas(64) CuTensorMap {
+  std::array<std::uint64_t, 16> opaque{};
+};
+
+/// The arguments of cuTensorMapEncodeTiled in their order. Dimension 0 is dense.
+struct CuTiledTensor {
+  CuTensorMapDataType type = CuTensorMapDataType::u8;
+  unsigned rank = 1;
+  CuDevicePtr address = 0;
+  const std::uint64_t* extents = nullptr;          ///< [rank], elements.
+  const std::uint64_t* strides = nullptr;          ///< [rank - 1], bytes, of dimensions 1 and up.
+  const std::uint32_t* box = nullptr;              ///< [rank], elements.
+  const std::uint32_t* element_strides = nullptr;  ///< [rank]
+  CuTensorMapInterleave interleave = CuTensorMapInterleave::none;
+  CuTensorMapSwizzle swizzle = CuTensorMapSwizzle::none;
+  CuTensorMapL2Promotion promotion = CuTensorMapL2Promotion::none;
+  CuTensorMapOobFill fill = CuTensorMapOobFill::zeros;
+};
+
 /// The CUDA driver API under its public names and semantics, for the calls that we make. One
 /// implementation forwards to libcuda, one is the simulator; nothing above knows which.
 ///
@@ -81,6 +124,9 @@ class DriverApi {
   virtual CuResult cuModuleUnload(CuModule module) = 0;
   virtual CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const char* name) = 0;
   virtual CuResult cuFuncSetAttribute(CuFunction function, int attribute, int value) = 0;
+
+  /// not_supported where the driver is older than CUDA 12, or the simulator has no such tensors.
+  virtual CuResult cuTensorMapEncodeTiled(CuTensorMap* map, const CuTiledTensor& tensor) = 0;
 
   virtual CuResult cuMemAlloc(CuDevicePtr* pointer, std::size_t size_bytes) = 0;
   virtual CuResult cuMemFree(CuDevicePtr pointer) = 0;

@@ -24,8 +24,12 @@ SharedLibrary::~SharedLibrary() {
   dlclose(handle_);
 }
 
+void* SharedLibrary::find(const char* symbol) const noexcept {
+  return dlsym(handle_, symbol);
+}
+
 void* SharedLibrary::address(const char* symbol) const {
-  void* found = dlsym(handle_, symbol);
+  void* found = find(symbol);
   if (found == nullptr) {
     throw EnvironmentError{
         fmt::format("{} has no function {}, so it is too old; {}", name_, symbol, advice_)};

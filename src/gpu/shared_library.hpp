@@ -21,9 +21,15 @@ class SharedLibrary {
   void resolve(Function*& target, const char* symbol) const {
     target = reinterpret_cast<Function*>(address(symbol));
   }
+  /// The same for a function that older libraries lack: null there.
+  template <class Function>
+  void resolve_if_present(Function*& target, const char* symbol) const noexcept {
+    target = reinterpret_cast<Function*>(find(symbol));
+  }
 
  private:
   [[nodiscard]] void* address(const char* symbol) const;
+  [[nodiscard]] void* find(const char* symbol) const noexcept;
 
   std::string name_;
   std::string advice_;

@@ -106,6 +106,10 @@ std::string_view name(FaultKind kind) noexcept {
       return "deadlock";
     case FaultKind::illegal_instruction:
       return "illegal_instruction";
+    case FaultKind::mbarrier_misuse:
+      return "mbarrier_misuse";
+    case FaultKind::unfinished_copy:
+      return "unfinished_copy";
   }
   return "?";
 }

@@ -75,6 +75,9 @@ class RecordingDriver final : public gpu::DriverApi {
     return result("cuFuncSetAttribute");
   }
 
+  gpu::CuResult cuTensorMapEncodeTiled(gpu::CuTensorMap*, const gpu::CuTiledTensor&) override {
+    return result("cuTensorMapEncodeTiled");
+  }
   gpu::CuResult cuMemAlloc(gpu::CuDevicePtr*, std::size_t) override { return result("cuMemAlloc"); }
   gpu::CuResult cuMemFree(gpu::CuDevicePtr) override { return result("cuMemFree"); }
   gpu::CuResult cuMemcpyHtoDAsync(gpu::CuDevicePtr, const void*, std::size_t,

@@ -9,6 +9,8 @@ void Haltcheck::on_violation(const ExecutionPoint& point, const ViolationEvent& 
   switch (event.kind) {
     case FaultKind::deadlock:
     case FaultKind::illegal_instruction:
+    case FaultKind::mbarrier_misuse:
+    case FaultKind::unfinished_copy:
     case FaultKind::race:  // Of registers: that of memory is racecheck's own.
       faults_->add(point, event);
       return;

@@ -42,6 +42,20 @@ void WarpOrder::synchronise(std::uint32_t warps) noexcept {
   }
 }
 
+void WarpOrder::release(Clocks& target) noexcept {
+  is_partial_ = true;
+  const Clocks& known = known_[warp_];
+  for (std::size_t i = 0; i < kWarps; ++i) target[i] = std::max(target[i], known[i]);
+  target[warp_] = std::max(target[warp_], clocks_[warp_]);
+  ++clocks_[warp_];
+}
+
+void WarpOrder::acquire(const Clocks& source) noexcept {
+  is_partial_ = true;
+  Clocks& known = known_[warp_];
+  for (std::size_t i = 0; i < kWarps; ++i) known[i] = std::max(known[i], source[i]);
+}
+
 bool WarpOrder::is_before(const RaceLabel& earlier) const noexcept {
   if (earlier.time == RaceLabel::kNobody) return true;
   if (earlier.is_async()) return false;

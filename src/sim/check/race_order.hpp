@@ -51,9 +51,13 @@ class RaceOrder {
   [[nodiscard]] virtual bool is_partial() const noexcept = 0;
 };
 
-/// The warps of one CTA, ordered by barriers. A vector clock for each: times are its own clock.
+/// The warps of one CTA, ordered by barriers and mbarriers. A vector clock for each: times are its
+/// own clock.
 class WarpOrder final : public RaceOrder {
  public:
+  static constexpr std::size_t kWarps = 32;
+  using Clocks = std::array<std::uint32_t, kWarps>;
+
   void begin_cta() noexcept;
   void run(std::uint32_t warp) noexcept { warp_ = warp; }
   [[nodiscard]] std::uint32_t warp() const noexcept { return warp_; }
@@ -61,16 +65,18 @@ class WarpOrder final : public RaceOrder {
   /// A barrier of some warps; one of all warps needs no clocks, since all that came before is
   /// forgotten.
   void synchronise(std::uint32_t warps) noexcept;
+  /// Adds what the running warp did and knows to `target`; what it does next is not in it.
+  void release(Clocks& target) noexcept;
+  /// The running warp comes to know what was released.
+  void acquire(const Clocks& source) noexcept;
   [[nodiscard]] bool is_before(const RaceLabel& earlier) const noexcept override;
   [[nodiscard]] bool is_partial() const noexcept override { return is_partial_; }
 
  private:
-  static constexpr std::size_t kWarps = 32;
-
   std::uint32_t warp_ = 0;
   bool is_partial_ = false;
-  std::array<std::uint32_t, kWarps> clocks_{};
-  std::array<std::array<std::uint32_t, kWarps>, kWarps> known_{};  ///< [of whom][of what]
+  Clocks clocks_{};
+  std::array<Clocks, kWarps> known_{};  ///< [of whom][of what]
 };
 
 /// The CTAs of a launch, ordered by a fence, then an atomic (or strong store), then an atomic (or

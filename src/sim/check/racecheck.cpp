@@ -18,6 +18,7 @@
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
 #include "sim/isa/code.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 
 namespace cpverify::sim {
@@ -50,9 +51,13 @@ std::string_view verb(AccessKind kind) {
   return "access";
 }
 
+bool is_bulk(Op op) {
+  return info(op).name.starts_with("bulk_") || info(op).name.starts_with("wgmma_");
+}
+
 AccessKind kind_of(Op op, bool is_write) {
-  if (info(op).name.starts_with("wgmma_")) return AccessKind::async_read;
-  if (op == Op::cp_async) return is_write ? AccessKind::async_write : AccessKind::async_read;
+  if (op == Op::cp_async || is_bulk(op))
+    return is_write ? AccessKind::async_write : AccessKind::async_read;
   if (op == Op::atom || op == Op::atom_cas || op == Op::red) return AccessKind::atomic;
   return is_write ? AccessKind::write : AccessKind::read;
 }
@@ -109,10 +114,15 @@ Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_co
     : faults_{&faults},
       code_{&code},
       all_warps_{warp_count >= kWarpLanes ? ~0U : (1U << warp_count) - 1},
-      last_maps_(code.insns.size()) {}
+      last_maps_(code.insns.size()) {
+  has_async_reads_ = std::any_of(code.insns.begin(), code.insns.end(),
+                                 [](const Insn& insn) { return is_bulk(insn.op); });
+}
 
 void Racecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept {
   if (shared_ != nullptr) shared_->reset();
+  if (proxies_ != nullptr) proxies_->reset();
+  mbarriers_.clear();
   for (auto& [base, maps] : global_) {
     maps.warps.reset();
     maps.ctas.absorb();
@@ -121,27 +131,91 @@ void Racecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept {
   cta_order_.begin_cta(cta);
 }
 
+/// Later touches of the same bytes need new labels.
+void Racecheck::absorb_all() noexcept {
+  if (shared_ != nullptr) shared_->absorb();
+  for (auto& [base, maps] : global_) maps.warps.absorb();
+}
+
 void Racecheck::begin_warp(std::uint32_t warp) noexcept {
   if (warp == warp_order_.warp()) return;
   warp_order_.run(warp);
-  if (shared_ != nullptr) shared_->absorb();
-  for (auto& [base, maps] : global_) maps.warps.absorb();
+  absorb_all();
 }
 
 void Racecheck::on_ordered(std::uint32_t warps) noexcept {
   if (warps != all_warps_) {
     warp_order_.synchronise(warps);
-    // Later touches of the same bytes need new labels.
-    if (shared_ != nullptr) shared_->absorb();
-    for (auto& [base, maps] : global_) maps.warps.absorb();
+    absorb_all();
     return;
   }
+  if (proxies_ != nullptr) proxies_->synchronise();
   if (shared_ != nullptr) shared_->forget();
   for (auto& [base, maps] : global_) maps.warps.forget();
 }
 
 void Racecheck::on_fence(const ExecutionPoint& /*point*/) noexcept {
   cta_order_.fence();
+}
+
+void Racecheck::on_proxy_fence(const ExecutionPoint& point) noexcept {
+  begin_warp(point.warp);
+  if (proxies_ != nullptr) proxies_->fence(warp_order_);
+}
+
+void Racecheck::on_mbarrier(const ExecutionPoint& point, std::uint32_t offset,
+                            MbarrierEvent event) noexcept {
+  begin_warp(point.warp);
+  MbarrierClocks& clocks = mbarriers_[offset];
+  switch (event) {
+    case MbarrierEvent::arrive:
+      warp_order_.release(clocks.arrived);
+      absorb_all();
+      return;
+    case MbarrierEvent::complete:
+      for (std::size_t i = 0; i < WarpOrder::kWarps; ++i) {
+        clocks.complete[i] = std::max(clocks.complete[i], clocks.arrived[i]);
+      }
+      clocks.arrived = {};
+      return;
+    case MbarrierEvent::wait:
+      warp_order_.acquire(clocks.complete);
+      return;
+  }
+}
+
+/// cp.async writes as ordinary stores do, as far as bulk copies are concerned.
+bool Racecheck::is_ordinary_write(const ExecutionPoint& point,
+                                  const AccessEvent& event) const noexcept {
+  if (event.kind == AccessKind::write || event.kind == AccessKind::atomic) return true;
+  return event.kind == AccessKind::async_write &&
+         code_->insns[point.instruction].op == Op::cp_async;
+}
+
+/// Shared memory between ordinary writes and asynchronous reads.
+void Racecheck::check_proxy(const ExecutionPoint& point, const AccessEvent& event) {
+  if (proxies_ == nullptr) proxies_ = std::make_unique<ProxyMap>(event.object_bytes);
+  for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    const std::uint64_t offset = event.addresses[lane];
+    if (is_ordinary_write(point, event)) {
+      RaceLabel label = RaceLabel::make(warp_order_.time(), point, false, false);
+      label.packed += lane;
+      proxies_->write(offset, event.size_bytes, label);
+      continue;
+    }
+    if (event.kind != AccessKind::async_read) continue;
+    const RaceLabel* const writer = proxies_->find(offset, event.size_bytes);
+    if (writer == nullptr) continue;
+    const std::string detail = fmt::format(
+        "this asynchronous read may miss the write by {}{}: no fence.proxy.async is between them",
+        thread_name(point, writer->warp(), writer->lane()),
+        source_of(*code_, writer->instruction()));
+    ViolationEvent violation = race_event(event, 1U << lane);
+    violation.address = offset;
+    violation.detail = detail;
+    faults_->add(point, violation);
+  }
 }
 
 Racecheck::Maps& Racecheck::maps_of(const ExecutionPoint& point, const AccessEvent& event) {
@@ -176,6 +250,7 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
     if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(event.object_bytes);
     shared_->touch(touch, conflicts_);
     if (!conflicts_.empty()) report(point, event, false);
+    if (has_async_reads_) check_proxy(point, event);
     return;
   }
   Maps& maps = maps_of(point, event);

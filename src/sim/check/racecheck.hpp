@@ -10,6 +10,7 @@
 
 #include "cpverify/observer.hpp"
 #include "sim/check/fault_table.hpp"
+#include "sim/check/proxy_map.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
 #include "sim/isa/code.hpp"
@@ -18,7 +19,8 @@ namespace cpverify::sim {
 
 /// Accesses in no order, at least one a write: of warps of a CTA (shared and global memory), of
 /// CTAs (global), of lanes in one instruction, and of asynchronous copies, which own their target
-/// and source from issue to wait. Found whatever the schedule made of them. Made for one launch.
+/// and source from issue to wait; and shared memory that is written, then read asynchronously
+/// without fence.proxy.async. Found whatever the schedule made of them. Made for one launch.
 class Racecheck final : public Observer {
  public:
   /// `faults` and `code` must outlive the checker.
@@ -30,6 +32,9 @@ class Racecheck final : public Observer {
   void on_ordered(std::uint32_t warps) noexcept override;
   void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
   void on_fence(const ExecutionPoint& point) noexcept override;
+  void on_proxy_fence(const ExecutionPoint& point) noexcept override;
+  void on_mbarrier(const ExecutionPoint& point, std::uint32_t offset,
+                   MbarrierEvent event) noexcept override;
 
   /// Stores that would race if they did not store what is there already; not reported.
   [[nodiscard]] std::uint64_t same_value_stores() const noexcept { return same_value_stores_; }
@@ -41,7 +46,17 @@ class Racecheck final : public Observer {
     RaceMap ctas;
   };
 
+  /// What waiters of an mbarrier object come to know.
+  struct MbarrierClocks {
+    WarpOrder::Clocks arrived{};   ///< In the phase that is open.
+    WarpOrder::Clocks complete{};  ///< Up to the last complete one.
+  };
+
   void begin_warp(std::uint32_t warp) noexcept;
+  void absorb_all() noexcept;
+  void check_proxy(const ExecutionPoint& point, const AccessEvent& event);
+  [[nodiscard]] bool is_ordinary_write(const ExecutionPoint& point,
+                                       const AccessEvent& event) const noexcept;
   [[nodiscard]] Maps& maps_of(const ExecutionPoint& point, const AccessEvent& event);
   [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point,
                                         const AccessEvent& event) const noexcept;
@@ -54,7 +69,10 @@ class Racecheck final : public Observer {
   WarpOrder warp_order_;
   CtaOrder cta_order_;
   std::unique_ptr<RaceMap> shared_;
-  std::map<std::uint64_t, Maps> global_;  ///< By base address of the allocation.
+  bool has_async_reads_ = false;       ///< The kernel may read shared memory asynchronously.
+  std::unique_ptr<ProxyMap> proxies_;  ///< Only then.
+  std::map<std::uint32_t, MbarrierClocks> mbarriers_;  ///< By offset in shared memory.
+  std::map<std::uint64_t, Maps> global_;               ///< By base address of the allocation.
   /// Per instruction: the maps that it used last, and their base.
   std::vector<std::pair<std::uint64_t, Maps*>> last_maps_;
   std::vector<RaceMap::Conflict> conflicts_;

@@ -38,6 +38,8 @@ CuResult sticky_error(FaultKind kind) noexcept {
     case FaultKind::uninitialised_read:
     case FaultKind::race:
     case FaultKind::illegal_instruction:
+    case FaultKind::mbarrier_misuse:
+    case FaultKind::unfinished_copy:
       return CuResult::launch_failed;
   }
   return CuResult::launch_failed;

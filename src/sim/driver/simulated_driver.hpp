@@ -64,6 +64,9 @@ class SimulatedDriver final : public SimDriver {
                                     const char* name) override;
   gpu::CuResult cuFuncSetAttribute(gpu::CuFunction function, int attribute, int value) override;
 
+  gpu::CuResult cuTensorMapEncodeTiled(gpu::CuTensorMap* map,
+                                       const gpu::CuTiledTensor& tensor) override;
+
   gpu::CuResult cuMemAlloc(gpu::CuDevicePtr* pointer, std::size_t size_bytes) override;
   gpu::CuResult cuMemFree(gpu::CuDevicePtr pointer) override;
   gpu::CuResult cuMemcpyHtoDAsync(gpu::CuDevicePtr target, const void* source,

@@ -10,8 +10,11 @@
 #include "sim/isa/ast.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/conversion.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/instruction_decoder.hpp"
 #include "sim/isa/kernel_info.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/operand_spec.hpp"
 #include "sim/isa/scope.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/isa/type.hpp"
@@ -51,15 +54,8 @@ Register InstructionDecoder::named_address(const Pending& pending, const Operand
   return {variable_row(*variable, operand, Type::u64), 8};
 }
 
-void InstructionDecoder::decode_address(Pending& pending, const Operand& operand) {
-  if (operand.kind != Operand::Kind::address)
-    fail(operand.where, "expected an address in brackets");
-  const bool is_second = std::exchange(pending.has_address, true);
-  Space space = pending.form.modifiers.space;
-  // cp.async reads global memory through its second address; the first is in shared memory.
-  if (is_second) space = Space::global;
-  if (space == Space::constant) space = Space::global;
-
+Register InstructionDecoder::address_base(const Pending& pending, const Operand& operand,
+                                          Space& space) {
   Register base{0, 8};
   const std::optional<Register> place = pending.scopes->find_register(operand.name);
   if (place) {
@@ -76,6 +72,55 @@ void InstructionDecoder::decode_address(Pending& pending, const Operand& operand
   if ((space == Space::global || space == Space::generic) && base.width != 8) {
     fail(operand.where, "a global or generic address needs a 64-bit register");
   }
+  return base;
+}
+
+/// Instructions with several addresses read them from registers, offsets added: a shared address
+/// of 32 bits wraps, then is widened.
+void InstructionDecoder::decode_pointer(Pending& pending, const OperandSpec& spec,
+                                        const Operand& operand) {
+  if (operand.kind != Operand::Kind::address) {
+    fail(operand.where, "expected an address in brackets");
+  }
+  const std::size_t coordinates = spec.has_coordinates ? pending.form.modifiers.dimensions : 0;
+  if (operand.elements.size() != coordinates) {
+    fail(operand.where,
+         fmt::format("expected {} coordinates, found {}", coordinates, operand.elements.size()));
+  }
+  Space space = spec.space;
+  Register base = address_base(pending, operand, space);
+  if (operand.offset != 0) {
+    Form form{Op::add_int, {}};
+    form.modifiers.type = unsigned_of(base.width);
+    Insn add;
+    add.r = {temporary(base.width), base.row,
+             code_->registers.constant(static_cast<std::uint64_t>(operand.offset), base.width)};
+    base.row = add.r[0];
+    emit(form, add, pending.ast->where);
+  }
+  if (base.width == 4) {
+    Insn widen;
+    widen.r = {temporary(8), base.row};
+    base.row = widen.r[0];
+    emit(conversion(Type::u64, Type::u32), widen, pending.ast->where);
+  }
+  pending.rows.push_back(base.row);
+  for (const Operand& coordinate : operand.elements) {
+    decode_source(pending, coordinate, Type::s32);
+  }
+}
+
+void InstructionDecoder::decode_address(Pending& pending, const Operand& operand) {
+  if (operand.kind != Operand::Kind::address)
+    fail(operand.where, "expected an address in brackets");
+  if (!operand.elements.empty()) fail(operand.where, "this address has no coordinates");
+  const bool is_second = std::exchange(pending.has_address, true);
+  Space space = pending.form.modifiers.space;
+  // cp.async reads global memory through its second address; the first is in shared memory.
+  if (is_second) space = Space::global;
+  if (space == Space::constant) space = Space::global;
+
+  const Register base = address_base(pending, operand, space);
   pending.rows.push_back(base.row);
   if (!is_second) {
     pending.insn.space = space;

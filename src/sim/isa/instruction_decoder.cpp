@@ -189,6 +189,10 @@ void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spe
     decode_address(pending, operand);
     return;
   }
+  if (spec.role == OperandSpec::Role::pointer) {
+    decode_pointer(pending, spec, operand);
+    return;
+  }
   if (spec.role == OperandSpec::Role::label) {
     decode_label(pending, operand);
     return;
@@ -383,11 +387,10 @@ std::uint32_t InstructionDecoder::variable_row(const Variable& variable, const O
   switch (variable.place) {
     case Variable::Place::dynamic_shared:
       return code_->registers.dynamic_shared(width);
-    case Variable::Place::kernel_parameter:
-      fail(operand.where, "the address of a kernel parameter is not supported");
     case Variable::Place::global:
       if (width < 8) fail(operand.where, "a global address needs 64 bits");
       break;
+    case Variable::Place::kernel_parameter:
     case Variable::Place::shared:
     case Variable::Place::local:
       break;

@@ -64,6 +64,8 @@ class InstructionDecoder {
   void decode_target(Pending& pending, const Operand& operand, Type type);
   void decode_source(Pending& pending, const Operand& operand, Type type);
   void decode_address(Pending& pending, const Operand& operand);
+  void decode_pointer(Pending& pending, const OperandSpec& spec, const Operand& operand);
+  [[nodiscard]] Register address_base(const Pending& pending, const Operand& operand, Space& space);
   [[nodiscard]] Register named_address(const Pending& pending, const Operand& operand,
                                        Space& space);
   void decode_pair(Pending& pending, const OperandSpec& spec, const Operand& operand);

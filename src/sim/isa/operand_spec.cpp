@@ -51,6 +51,11 @@ OperandSpec parse_spec(std::string_view text) {
       break;
     case '[':
       spec.role = OperandSpec::Role::address;
+      if (text == "[s]" || text == "[g]" || text == "[t]") {
+        spec.role = OperandSpec::Role::pointer;
+        spec.space = text == "[s]" ? Space::shared : text == "[g]" ? Space::global : Space::generic;
+        spec.has_coordinates = text == "[t]";
+      }
       break;
     case 'l':
       spec.role = OperandSpec::Role::label;

@@ -37,6 +37,14 @@ constexpr auto kSpaces = std::to_array<Member<Space>>({
     {"const", Space::constant},
     {"param", Space::param},
 });
+/// Shared memory where the manual spells out whose: a CTA that is its own cluster has one.
+constexpr auto kSharedSpaces = std::to_array<Member<Space>>({
+    {"shared", Space::shared},
+    {"shared::cta", Space::shared},
+    {"shared::cluster", Space::shared},
+});
+constexpr auto kDimensions =
+    std::to_array<Member<std::uint8_t>>({{"1d", 1}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}});
 constexpr auto kCompares = std::to_array<Member<Compare>>({
     {"eq", Compare::eq},
     {"ne", Compare::ne},
@@ -126,6 +134,8 @@ constexpr auto kLevels = std::to_array<Member<bool>>(
 /// Suffixes that change nothing in a machine that does not round.
 constexpr auto kDivisions = std::to_array<std::string_view>({"rn", "full", "approx"});
 constexpr auto kReciprocals = std::to_array<std::string_view>({"rn", "approx"});
+constexpr auto kProxySpaces =
+    std::to_array<std::string_view>({"global", "shared::cta", "shared::cluster"});
 
 template <class Members, class Value>
 bool set_from(const Members& members, std::string_view word, Value& target) {
@@ -201,6 +211,8 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
     modifiers.is_cluster_space = word == "shared::cluster";
     return set(kSpaces, modifiers.space);
   }
+  if (name == "smem") return set(kSharedSpaces, modifiers.space);
+  if (name == "dim") return set(kDimensions, modifiers.dimensions);
   if (name == "cmp") return set(kCompares, modifiers.compare);
   if (name == "fcmp") return set(kFloatCompares, modifiers.compare);
   if (name == "bool") return set(kBoolOps, modifiers.bool_op);
@@ -243,6 +255,7 @@ bool match_shape_class(std::string_view name, std::string_view word, Modifiers& 
 bool match_inert_class(std::string_view name, std::string_view word) {
   if (name == "fdiv") return is_one_of(kDivisions, word);
   if (name == "frcp") return is_one_of(kReciprocals, word);
+  if (name == "pspace") return is_one_of(kProxySpaces, word);
   if (name == "hint") return word.starts_with("L1::") || word.starts_with("L2::");
   return false;
 }

@@ -41,6 +41,8 @@ MemorySpace memory_space(Space space) {
       return MemorySpace::shared;
     case Space::local:
       return MemorySpace::local;
+    case Space::param:
+      return MemorySpace::param;
     default:
       return MemorySpace::global;
   }
@@ -72,8 +74,12 @@ struct Window {
 };
 
 Window find_window(std::uint64_t address) {
-  if (address >= kLocalWindow && address - kLocalWindow < kSharedWindow) {
+  constexpr std::uint64_t kWindowBytes = kSharedWindow;
+  if (address >= kLocalWindow && address - kLocalWindow < kWindowBytes) {
     return {Space::local, kLocalWindow};
+  }
+  if (address >= kParameterWindow && address - kParameterWindow < kWindowBytes) {
+    return {Space::param, kParameterWindow};
   }
   if (address >= kSharedWindow && address < kLocalWindow) return {Space::shared, kSharedWindow};
   return {Space::global, 0};
@@ -161,12 +167,20 @@ struct Lookup {
   [[nodiscard]] std::uint64_t address(std::size_t lane) const { return (*addresses)[lane]; }
 };
 
+/// Parameters are read only: for a write there are none.
+std::uint64_t parameter_bytes(const Lookup& lookup) {
+  return is_write(lookup.shape.kind) || lookup.shape.kind == AccessKind::atomic
+             ? 0
+             : lookup.launch().parameters.size();
+}
+
 /// Reports the lanes that are bad for the reason of the first bad one.
 void report_bad(const Lookup& lookup, std::uint32_t lanes) {
   const LaunchState& launch = lookup.launch();
   const AccessShape& shape = lookup.shape;
-  const std::uint64_t size = lookup.space == Space::shared ? lookup.warp->cta->shared.size()
-                                                           : launch.code->info.local_bytes;
+  const std::uint64_t size = lookup.space == Space::shared  ? lookup.warp->cta->shared.size()
+                             : lookup.space == Space::param ? parameter_bytes(lookup)
+                                                            : launch.code->info.local_bytes;
   const auto diagnose = [&](std::uint32_t lane) {
     return lookup.space == Space::global ? diagnose_global(launch, lookup.address(lane), shape)
                                          : diagnose_range(lookup.address(lane), size, shape);
@@ -190,35 +204,6 @@ void report_bad(const Lookup& lookup, std::uint32_t lanes) {
     event.allocation = first.allocation->base;
     event.allocation_bytes = first.allocation->size_bytes;
   }
-  report(*lookup.warp, lookup.insn, event);
-}
-
-/// Whether an address that does not lie in the CTA's own shared memory may be of another one.
-bool may_leave_cta(const Lookup& lookup) {
-  const Modifiers& modifiers =
-      lookup.launch()
-          .code->forms[static_cast<std::size_t>(lookup.insn - lookup.warp->code)]
-          .modifiers;
-  return modifiers.is_cluster_space || modifiers.space == Space::generic;
-}
-
-/// A CTA of the cluster that does not exist, or that has exited.
-void report_cta(const Lookup& lookup, std::uint32_t lanes, std::uint32_t rank,
-                std::uint64_t offset) {
-  const std::size_t count = lookup.warp->cta->cluster->ctas.size();
-  const bool exists = rank < count;
-  const std::string detail =
-      exists ? fmt::format("shared memory of rank {} of the cluster, which has exited", rank)
-             : fmt::format("shared memory of rank {} of a cluster of {}", rank, count);
-  ViolationEvent event;
-  event.kind = exists                        ? FaultKind::use_after_free
-               : is_write(lookup.shape.kind) ? FaultKind::out_of_bounds_write
-                                             : FaultKind::out_of_bounds_read;
-  event.space = MemorySpace::shared;
-  event.lanes = lanes;
-  event.size_bytes = lookup.shape.size_bytes;
-  event.address = offset;
-  event.detail = detail;
   report(*lookup.warp, lookup.insn, event);
 }
 
@@ -277,7 +262,13 @@ bool resolve_global(const Lookup& lookup, Access& access) {
   }
   const bool exists = rank < cta.cluster->ctas.size();
   if (!exists || has_exited(*cta.cluster->ctas[rank])) {
-    report_cta(lookup, access.lanes, rank, first);
+    ViolationEvent event;
+    event.kind = is_write(lookup.shape.kind) ? FaultKind::out_of_bounds_write
+                                             : FaultKind::out_of_bounds_read;
+    event.lanes = access.lanes;
+    event.size_bytes = lookup.shape.size_bytes;
+    event.address = first;
+    report_missing_cta(*lookup.warp, lookup.insn, event, rank);
     return false;
   }
   CheckedBytes& shared = cta.cluster->ctas[rank]->shared;
@@ -295,7 +286,15 @@ bool resolve_shared(const Lookup& lookup, Access& access) {
   CheckedBytes& shared = lookup.warp->cta->shared;
   access.bytes = &shared;
   if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access)) return true;
-  if (may_leave_cta(lookup)) return resolve_cluster(lookup, access);
+  if (may_leave_cta(*lookup.warp, lookup.insn)) return resolve_cluster(lookup, access);
+  report_bad(lookup, access.lanes);
+  return false;
+}
+
+bool resolve_parameter(const Lookup& lookup, Access& access) {
+  access.bytes = &lookup.launch().parameters;
+  const std::uint64_t size = parameter_bytes(lookup);
+  if (to_offsets(*lookup.addresses, 0, size, lookup.shape.size_bytes, access)) return true;
   report_bad(lookup, access.lanes);
   return false;
 }
@@ -393,7 +392,7 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   event.order = modifiers.is_cta_scope ? MemoryOrder::weak : modifiers.order;
   event.object_bytes = access.bytes->size();
   event.memory = access.bytes->data();
-  if (lookup.space != Space::shared && lookup.space != Space::local) {
+  if (event.space == MemorySpace::global) {
     event.base = lookup.address(first) - access.offsets[first];
   }
   std::array<const std::byte*, 4> stored{};
@@ -411,25 +410,45 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
 
 }  // namespace
 
-bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
-                  Access& access) {
-  alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
-  load_addresses(warp, request.address, lanes, addresses);
-  Lookup lookup{&warp, insn, request.shape, request.address.space, &addresses};
-  access.lanes = lanes;
-  if (request.address.space == Space::generic) {
-    const Window window = find_window(addresses[static_cast<std::size_t>(std::countr_zero(lanes))]);
+namespace {
+
+/// Sets lookup.space and access from the address operand; `addresses` is what lookup points to.
+inline bool resolve(Lookup& lookup, const AddressOperand& address, Addresses& addresses,
+                    Access& access) {
+  const Warp& warp = *lookup.warp;
+  load_addresses(warp, address, access.lanes, addresses);
+  if (address.space == Space::generic) {
+    const Window window =
+        find_window(addresses[static_cast<std::size_t>(std::countr_zero(access.lanes))]);
     for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
       if (find_window(addresses[lane]).space != window.space) access.lanes &= ~(1U << lane);
     }
-    load_addresses(warp, request.address, access.lanes, addresses);
+    load_addresses(warp, address, access.lanes, addresses);
     for (std::uint64_t& value : addresses) value -= window.base;
     lookup.space = window.space;
   }
-  const bool is_good = lookup.space == Space::shared  ? resolve_shared(lookup, access)
-                       : lookup.space == Space::local ? resolve_local(lookup, access)
-                                                      : resolve_global(lookup, access);
-  if (!is_good) return false;
+  if (lookup.space == Space::shared) return resolve_shared(lookup, access);
+  if (lookup.space == Space::local) return resolve_local(lookup, access);
+  if (lookup.space == Space::param) return resolve_parameter(lookup, access);
+  return resolve_global(lookup, access);
+}
+
+}  // namespace
+
+bool locate(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
+            Access& access) {
+  alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
+  Lookup lookup{&warp, insn, request.shape, request.address.space, &addresses};
+  access.lanes = lanes;
+  return resolve(lookup, request.address, addresses, access);
+}
+
+bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
+                  Access& access) {
+  alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
+  Lookup lookup{&warp, insn, request.shape, request.address.space, &addresses};
+  access.lanes = lanes;
+  if (!resolve(lookup, request.address, addresses, access)) return false;
   if (!lookup.launch().access_observers.empty()) notify(lookup, access);
   if (access.bytes->is_all_written()) return true;
   const AccessKind kind = request.shape.kind;

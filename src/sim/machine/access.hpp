@@ -50,6 +50,10 @@ struct Access {
 [[nodiscard]] bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes,
                                 const AccessRequest& request, Access& access);
 
+/// The first half of begin_access(): finds and checks the place; nobody is told, nothing is marked.
+[[nodiscard]] bool locate(Warp& warp, const Insn* insn, std::uint32_t lanes,
+                          const AccessRequest& request, Access& access);
+
 /// Tells the observers that asynchronous copies of `warp` have ended: what is in `copies`.
 void notify_completed(const Warp& warp, const Insn* insn,
                       const std::vector<AsyncCopies::Copy>& copies);

@@ -32,12 +32,14 @@ void complete(const AsyncCopies::Copy& copy, std::uint32_t lanes, CheckedBytes& 
 
 void AsyncCopies::reset() noexcept {
   copies_.clear();
+  issued_ = 0;
   committed_.fill(0);
 }
 
 void AsyncCopies::issue(const Copy& copy, CheckedBytes& shared) {
   copies_.push_back(copy);
   copies_.back().group = committed_;
+  copies_.back().sequence = issued_++;
   for_each_lane(copy.lanes,
                 [&](std::size_t lane) { shared.forget_block(copy.target[lane], copy.size_bytes); });
 }
@@ -46,14 +48,13 @@ void AsyncCopies::commit(std::uint32_t lanes) noexcept {
   for_each_lane(lanes, [this](std::size_t lane) { ++committed_[lane]; });
 }
 
-void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared,
-                       std::vector<Copy>* done) {
+template <class IsDue>
+void AsyncCopies::complete_due(std::uint32_t lanes, CheckedBytes& shared, std::vector<Copy>* done,
+                               IsDue is_due) {
   for (Copy& copy : copies_) {
     std::uint32_t complete_lanes = 0;
     for_each_lane(copy.lanes & lanes, [&](std::size_t lane) {
-      // Group g is complete when more than `pending` groups follow its begin: g + pending < count.
-      const std::uint64_t last_pending = std::uint64_t{copy.group[lane]} + pending;
-      if (last_pending < committed_[lane]) complete_lanes |= 1U << lane;
+      if (is_due(copy, lane)) complete_lanes |= 1U << lane;
     });
     complete(copy, complete_lanes, shared);
     if (done != nullptr && complete_lanes != 0) {
@@ -63,6 +64,20 @@ void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes&
     copy.lanes &= ~complete_lanes;
   }
   std::erase_if(copies_, [](const Copy& copy) { return copy.lanes == 0; });
+}
+
+void AsyncCopies::wait(std::uint32_t lanes, std::uint32_t pending, CheckedBytes& shared,
+                       std::vector<Copy>* done) {
+  complete_due(lanes, shared, done, [&](const Copy& copy, std::size_t lane) {
+    // Group g is complete when more than `pending` groups follow its begin: g + pending < count.
+    return std::uint64_t{copy.group[lane]} + pending < committed_[lane];
+  });
+}
+
+void AsyncCopies::wait_for_first(std::uint64_t issued, std::uint32_t lanes, CheckedBytes& shared,
+                                 std::vector<Copy>* done) {
+  complete_due(lanes, shared, done,
+               [&](const Copy& copy, std::size_t /*lane*/) { return copy.sequence < issued; });
 }
 
 void AsyncCopies::wait_all(std::uint32_t lanes, CheckedBytes& shared, std::vector<Copy>* done) {

@@ -23,6 +23,7 @@ class AsyncCopies {
     /// Bytes that are copied, the rest is zeros.
     std::array<std::uint32_t, 32> copied_bytes{};
     std::array<std::uint32_t, 32> group{};  ///< Set by issue(): each lane's commit group.
+    std::uint64_t sequence = 0;             ///< Set by issue().
   };
 
   void reset() noexcept;
@@ -36,8 +37,18 @@ class AsyncCopies {
             std::vector<Copy>* done);
   /// cp.async.wait_all: commits and waits for everything.
   void wait_all(std::uint32_t lanes, CheckedBytes& shared, std::vector<Copy>* done);
+  /// How many copies were issued so far.
+  [[nodiscard]] std::uint64_t issued() const noexcept { return issued_; }
+  /// Those of the first `issued` copies that are of these lanes become visible.
+  void wait_for_first(std::uint64_t issued, std::uint32_t lanes, CheckedBytes& shared,
+                      std::vector<Copy>* done);
 
  private:
+  template <class IsDue>
+  void complete_due(std::uint32_t lanes, CheckedBytes& shared, std::vector<Copy>* done,
+                    IsDue is_due);
+
+  std::uint64_t issued_ = 0;
   std::vector<Copy> copies_;  ///< In order of issue.
   std::array<std::uint32_t, 32> committed_{};
 };

@@ -234,6 +234,8 @@ void CtaRunner::reset_warp(Warp& warp) {
   warp.state = WarpState::ready;
   warp.next = warp.code;
   warp.stack.clear();
+  warp.has_polled = false;
+  warp.awaited = kNoIndex;
   warp.async.reset();
   warp.in_flight.clear();
   warp.has_fenced_registers = false;
@@ -250,6 +252,8 @@ void CtaRunner::reset(const std::array<std::uint32_t, 3>& id, Cluster& cluster,
   cta_.rank = rank;
   cta_.shared.reset();
   cta_.arrivals = {};
+  cta_.mbarriers.clear();
+  cta_.async = {};
   cta_.clock = 0;
   for (Warpgroup& group : cta_.warpgroups) group.reset();
   for (Warp& warp : cta_.warps) reset_warp(warp);
@@ -457,7 +461,9 @@ void report(Warp& warp, const Insn* insn, const ViolationEvent& event) {
   LaunchState& launch = *warp.cta->launch;
   const ExecutionPoint point = execution_point(warp, insn);
   for (Observer* const observer : launch.observers) observer->on_violation(point, event);
-  if (event.kind != FaultKind::uninitialised_read) launch.is_aborted = true;
+  if (event.kind != FaultKind::uninitialised_read && event.kind != FaultKind::unfinished_copy) {
+    launch.is_aborted = true;
+  }
 }
 
 }  // namespace cpverify::sim

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -9,10 +10,12 @@
 #include "cpverify/coverage.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
+#include "sim/machine/async_work.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cluster.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/launch.hpp"
+#include "sim/machine/mbarrier.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
 
@@ -34,6 +37,7 @@ struct LaunchState {
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;
   bool is_aborted = false;
+  CheckedBytes parameters;  ///< As generic addresses see them.
 };
 
 /// Barriers that a CTA has.
@@ -55,6 +59,8 @@ struct Cta {
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;  ///< Four warps each; the last may be incomplete.
   std::array<BarrierArrivals, kBarrierCount> arrivals{};
+  std::map<std::uint32_t, Mbarrier> mbarriers;  ///< By offset in shared memory.
+  AsyncWork async;
   std::uint64_t clock = 0;  ///< What %clock64 and %globaltimer say; each read moves it on.
   LaunchState* launch = nullptr;
 };
@@ -113,8 +119,8 @@ void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points);
 
 [[nodiscard]] ExecutionPoint execution_point(const Warp& warp, const Insn* insn);
 
-/// Tells the observers of an access that must not happen; all kinds but uninitialised_read abort
-/// the launch.
+/// Tells the observers of what must not happen; all kinds but uninitialised_read and
+/// unfinished_copy abort the launch.
 void report(Warp& warp, const Insn* insn, const ViolationEvent& event);
 
 }  // namespace cpverify::sim

@@ -84,6 +84,8 @@ Handler select_address(const Form& form) {
       return &lanewise<ConvertAddress<kSharedWindow, is_to_generic>, U, U>;
     case Space::local:
       return &lanewise<ConvertAddress<kLocalWindow, is_to_generic>, U, U>;
+    case Space::param:
+      return &lanewise<ConvertAddress<kParameterWindow, is_to_generic>, U, U>;
     case Space::global:
     case Space::constant:
       return &lanewise<Identity, U, U>;

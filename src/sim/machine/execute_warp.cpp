@@ -234,6 +234,25 @@ const Insn* fence(Warp& warp, const Insn* insn, std::uint32_t /*mask*/) {
   return insn + 1;
 }
 
+/// Like a fence, between ordinary and asynchronous accesses.
+const Insn* proxy_fence(Warp& warp, const Insn* insn, std::uint32_t /*mask*/) {
+  const LaunchState& launch = *warp.cta->launch;
+  if (launch.access_observers.empty()) return insn + 1;
+  const ExecutionPoint point = execution_point(warp, insn);
+  for (Observer* const observer : launch.access_observers) observer->on_proxy_fence(point);
+  return insn + 1;
+}
+
+/// The lowest of the members: which one is left open, but must always be the same.
+const Insn* elect(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  const std::uint32_t all = members(warp, insn, mask, insn->r[2]);
+  if (all == 0) return nullptr;
+  const auto leader = static_cast<std::uint32_t>(std::countr_zero(all));
+  write_uniform(warp, insn->r[0], leader, mask);
+  write_predicate(warp.predicate(insn->r[1]), 1U << leader, mask);
+  return insn + 1;
+}
+
 template <class T>
 Handler select_reduce(Reduce op) {
   switch (op) {
@@ -326,6 +345,30 @@ Handler select<Op::nanosleep>(const Form& /*form*/) {
 }
 template <>
 Handler select<Op::prefetch>(const Form& /*form*/) {
+  return &do_nothing;
+}
+template <>
+Handler select<Op::fence_proxy>(const Form& /*form*/) {
+  return &proxy_fence;
+}
+template <>
+Handler select<Op::fence_proxy_alias>(const Form& /*form*/) {
+  return &do_nothing;
+}
+template <>
+Handler select<Op::fence_mbarrier_init>(const Form& /*form*/) {
+  return &do_nothing;
+}
+template <>
+Handler select<Op::elect>(const Form& /*form*/) {
+  return &elect;
+}
+template <>
+Handler select<Op::griddep_wait>(const Form& /*form*/) {
+  return &do_nothing;
+}
+template <>
+Handler select<Op::griddep_launch>(const Form& /*form*/) {
   return &do_nothing;
 }
 

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cpverify/observer.hpp"
+#include "sim/machine/async_work.hpp"
 #include "sim/machine/cluster.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/launch.hpp"
@@ -158,8 +160,9 @@ void GridRunner::run_stretch(const Turn& turn) {
     run_warp_to_point(running, limit, turn.points);
   }
   progress.instructions += launch_->warp_instructions - before;
+  const bool has_polled = std::exchange(running.has_polled, false);
   if (launch_->is_aborted || running.state != WarpState::ready) return;
-  if (progress.instructions < kSliceInstructions - kProbeInstructions) return;
+  if (!has_polled && progress.instructions < kSliceInstructions - kProbeInstructions) return;
   progress.instructions = 0;
   probe(turn.candidate);
 }
@@ -177,7 +180,9 @@ void GridRunner::stop(std::size_t candidate) {
   if (stopped.state == WarpState::done) {
     Slot& slot = slots_[candidate / warps_per_cta_];
     --slot.living;
-    if (slot.living == 0) --living_;
+    if (slot.living > 0) return;
+    --living_;
+    finish(slot.runner->cta());
     return;
   }
   if (stopped.state != WarpState::at_barrier) return;

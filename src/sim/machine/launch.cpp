@@ -16,6 +16,7 @@
 #include "sim/check/memcheck.hpp"
 #include "sim/check/racecheck.hpp"
 #include "sim/isa/kernel_info.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/grid.hpp"
@@ -157,6 +158,9 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
     if (observer->wants_accesses()) state.access_observers.push_back(observer);
   }
   state.last_allocation.resize(kernel.code.insns.size());
+  state.parameters = CheckedBytes{request.parameters.size()};
+  std::copy(request.parameters.begin(), request.parameters.end(), state.parameters.data());
+  state.parameters.mark_written(0, request.parameters.size());
   state.budget_left = request.instruction_budget;
   prepare_counts(state);
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cpverify/observer.hpp"
@@ -51,6 +52,12 @@ bool is_load(Op op) noexcept {
          op == Op::ldmatrix_x4;
 }
 
+/// A wait for an mbarrier reads it. One that lets the machine complete a phase succeeds.
+bool is_wait(Op op) noexcept {
+  return op == Op::mbarrier_test || op == Op::mbarrier_test_parity || op == Op::mbarrier_try ||
+         op == Op::mbarrier_try_parity;
+}
+
 /// Atomics do not count as writes: one that changes memory returns another value the next time, so
 /// that the registers do not repeat.
 bool is_atomic(Op op) noexcept {
@@ -60,14 +67,14 @@ bool is_atomic(Op op) noexcept {
 /// What others see: memory, and what bar.arrive adds to a barrier.
 bool is_write(Op op) noexcept {
   if (op == Op::bar_arrive || op == Op::barrier_arrive) return true;
-  return info(op).effect == Effect::memory && !is_load(op) && !is_atomic(op);
+  return info(op).effect == Effect::memory && !is_load(op) && !is_atomic(op) && !is_wait(op);
 }
 
 }  // namespace
 
 Spin run_probe(Warp& warp, std::uint32_t register_bytes) {
   const LaunchState& launch = *warp.cta->launch;
-  const WarpSnapshot start{warp, register_bytes};
+  WarpSnapshot start{warp, register_bytes};
   bool has_polled = false;
   bool has_returned = false;
   for (std::uint64_t i = 0; i < kProbeInstructions; ++i) {
@@ -76,16 +83,21 @@ Spin run_probe(Warp& warp, std::uint32_t register_bytes) {
     const bool is_strong =
         launch.code->forms[static_cast<std::size_t>(warp.next - warp.code)].modifiers.order !=
         MemoryOrder::weak;
-    has_polled = has_polled || is_atomic(insn.op) || (is_strong && is_load(insn.op));
+    has_polled =
+        has_polled || is_atomic(insn.op) || is_wait(insn.op) || (is_strong && is_load(insn.op));
     if (is_executed && is_write(insn.op)) {
       run_warp(warp, kProbeInstructions - i);
       return Spin::none;
     }
     run_warp(warp, 1);
     if (launch.is_aborted || warp.state != WarpState::ready) return Spin::none;
-    if (warp.next != start.next) continue;
-    if (start.is_state_of(warp)) return Spin::endless;
-    has_returned = true;
+    const bool has_failed = std::exchange(warp.has_polled, false);
+    if (warp.next == start.next) {
+      if (start.is_state_of(warp)) return Spin::endless;
+      has_returned = true;
+    }
+    // Whatever came before it, the loop around a wait that fails begins here.
+    if (has_failed) start = WarpSnapshot{warp, register_bytes};
   }
   return has_returned && has_polled ? Spin::polling : Spin::none;
 }

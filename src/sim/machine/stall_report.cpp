@@ -119,11 +119,39 @@ void describe_warpgroups(const Cta& cta, const std::string& prefix,
 void describe_loops(const Cta& cta, const std::string& prefix, std::vector<std::string>& lines) {
   std::vector<Group> groups;
   for (const Warp& warp : cta.warps) {
-    if (warp.state == WarpState::ready) add_to_group(groups, place(warp, warp.next), warp.index);
+    if (warp.state != WarpState::ready || warp.awaited != kNoIndex) continue;
+    add_to_group(groups, place(warp, warp.next), warp.index);
   }
   for (const Group& group : groups) {
     lines.push_back(fmt::format("{}{} {} for ever at {}", prefix, warp_names(group.warps),
                                 group.warps.size() == 1 ? "loops" : "loop", group.where));
+  }
+}
+
+/// "mbarrier at byte 64, phase 2: 1 of 3 arrivals and 512 bytes are missing: warp 1 waits at ...".
+void describe_mbarriers(const Cta& cta, const std::string& prefix,
+                        std::vector<std::string>& lines) {
+  for (const auto& [offset, object] : cta.mbarriers) {
+    std::vector<Group> groups;
+    for (const Warp& warp : cta.warps) {
+      if (warp.state != WarpState::ready || warp.awaited != offset) continue;
+      add_to_group(groups, place(warp, warp.awaited_at), warp.index);
+    }
+    if (groups.empty()) continue;
+    std::vector<std::string> parts;
+    for (const Group& group : groups) {
+      parts.push_back(fmt::format("{} {} at {}", warp_names(group.warps),
+                                  group.warps.size() == 1 ? "waits" : "wait", group.where));
+    }
+    const std::string bytes =
+        object.tx_count() < 0
+            ? fmt::format("{} bytes more than expected have come", -object.tx_count())
+            : fmt::format("{} bytes are missing", object.tx_count());
+    lines.push_back(
+        fmt::format("{}mbarrier at byte {}, phase {}: {} of {} arrivals are missing, "
+                    "{}: {}",
+                    prefix, offset, object.phase(), object.pending(), object.expected(), bytes,
+                    fmt::join(parts, ", ")));
   }
 }
 
@@ -132,6 +160,7 @@ std::string describe(const std::vector<Cta*>& ctas) {
   for (const Cta* const cta : ctas) {
     const std::string prefix =
         ctas.size() == 1 ? "" : fmt::format("cta ({},{},{}) ", cta->id[0], cta->id[1], cta->id[2]);
+    describe_mbarriers(*cta, prefix, lines);
     describe_loops(*cta, prefix, lines);
     describe_barriers(*cta, prefix, lines);
     describe_cluster(*cta, prefix, lines);

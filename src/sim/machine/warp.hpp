@@ -44,6 +44,11 @@ struct Warp {
   std::vector<StackEntry> stack;
   std::uint32_t barrier = 0;          ///< While at_barrier: which.
   std::uint32_t barrier_threads = 0;  ///< And for how many threads; kFullMask for all.
+  /// A wait for an mbarrier has just failed: others should run before it is tried again.
+  bool has_polled = false;
+  /// Offset of the mbarrier object whose wait failed last; kNoIndex when it has succeeded since.
+  std::uint32_t awaited = kNoIndex;
+  const Insn* awaited_at = nullptr;
   AsyncCopies async;
   /// Registers that wgmma owns until it has been waited for, a bit for each 64 bytes; may be short.
   std::vector<std::uint64_t> in_flight;

@@ -1,5 +1,6 @@
 #include "gpu/cuda_driver.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -69,6 +70,19 @@ TEST_F(CudaDriverTest, ForwardsMemoryCalls) {
   EXPECT_STREQ(last_call_(), "cuMemsetD8Async 1 255 3 5");
   driver_->cuMemsetD32Async(1, 0xffffffffU, 3, stream);
   EXPECT_STREQ(last_call_(), "cuMemsetD32Async 1 4294967295 3 5");
+}
+
+TEST_F(CudaDriverTest, ForwardsTensorMaps) {
+  CuTensorMap map;
+  const std::array<std::uint64_t, 2> extents{64, 65};
+  const std::array<std::uint64_t, 1> strides{128};
+  const std::array<std::uint32_t, 2> box{32, 33};
+  const std::array<std::uint32_t, 2> steps{1, 2};
+  driver_->cuTensorMapEncodeTiled(
+      &map, {CuTensorMapDataType::bf16, 2, 4096, extents.data(), strides.data(), box.data(),
+             steps.data(), CuTensorMapInterleave::bytes_32, CuTensorMapSwizzle::bytes_128,
+             CuTensorMapL2Promotion::bytes_64, CuTensorMapOobFill::nans});
+  EXPECT_STREQ(last_call_(), "cuTensorMapEncodeTiled 9 2 4096 65 128 33 2 2 3 1 1");
 }
 
 TEST_F(CudaDriverTest, ForwardsStreamsAndEvents) {

@@ -83,6 +83,13 @@ int cuModuleGetFunction(Handle*, Handle module, const char* name) {
 int cuFuncSetAttribute(Handle function, int attribute, int value) {
   return note("cuFuncSetAttribute", number(function), attribute, value);
 }
+int cuTensorMapEncodeTiled(void*, int type, unsigned rank, void* address,
+                           const std::uint64_t* extents, const std::uint64_t* strides,
+                           const std::uint32_t* box, const std::uint32_t* steps, int interleave,
+                           int swizzle, int promotion, int fill) {
+  return note("cuTensorMapEncodeTiled", type, rank, number(address), extents[1], strides[0], box[1],
+              steps[1], interleave, swizzle, promotion, fill);
+}
 int cuMemAlloc_v2(std::uint64_t*, std::size_t size) {
   return note("cuMemAlloc", size);
 }

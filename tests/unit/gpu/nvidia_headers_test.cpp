@@ -48,8 +48,26 @@ TEST(NvidiaHeaders, HaveOurResultsOfTheDriver) {
   same(CuResult::launch_timeout, CUDA_ERROR_LAUNCH_TIMEOUT);
   same(CuResult::misaligned_address, CUDA_ERROR_MISALIGNED_ADDRESS);
   same(CuResult::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
+  same(CuResult::not_supported, CUDA_ERROR_NOT_SUPPORTED);
   EXPECT_EQ(CU_JIT_ERROR_LOG_BUFFER, 5);
   EXPECT_EQ(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 6);
+}
+
+TEST(NvidiaHeaders, HaveOurTensorMaps) {
+  const auto same = [](auto ours, auto theirs) {
+    EXPECT_EQ(static_cast<int>(ours), static_cast<int>(theirs));
+  };
+  EXPECT_EQ(sizeof(CuTensorMap), sizeof(CUtensorMap));
+  same(CuTensorMapDataType::u8, CU_TENSOR_MAP_DATA_TYPE_UINT8);
+  same(CuTensorMapDataType::s64, CU_TENSOR_MAP_DATA_TYPE_INT64);
+  same(CuTensorMapDataType::f16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+  same(CuTensorMapDataType::bf16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+  same(CuTensorMapDataType::tf32_ftz, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ);
+  same(CuTensorMapInterleave::bytes_32, CU_TENSOR_MAP_INTERLEAVE_32B);
+  same(CuTensorMapSwizzle::bytes_32, CU_TENSOR_MAP_SWIZZLE_32B);
+  same(CuTensorMapSwizzle::bytes_128, CU_TENSOR_MAP_SWIZZLE_128B);
+  same(CuTensorMapL2Promotion::bytes_256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+  same(CuTensorMapOobFill::nans, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
 }
 
 TEST(NvidiaHeaders, HaveOurResultsAndTypesOfNccl) {
