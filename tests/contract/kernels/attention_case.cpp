@@ -44,12 +44,16 @@ std::vector<float> draw(Rng& rng, DType dtype, std::int64_t count) {
   return numerics::widen(dtype, numerics::narrow(dtype, values));
 }
 
+bool is_hopper(const std::string& module) {
+  return module.find("_hopper") != std::string::npos;
+}
 bool is_mma(const std::string& module) {
-  return module.find("_mma") != std::string::npos;
+  return module.find("_mma") != std::string::npos || is_hopper(module);
 }
 
 /// The name that the entries of a module begin with, also when it is a mutant.
 std::string kernel_of(const std::string& module) {
+  if (is_hopper(module)) return "attention_hopper";
   return is_mma(module) ? "attention_mma" : "attention_fma";
 }
 
@@ -169,6 +173,15 @@ NaiveRow naive_row(const AttentionShape& shape, const SequenceData& sequence, st
   return row;
 }
 
+/// Block and shared memory.
+gpu::DriverApi::LaunchConfig config_of(const std::string& module, const AttentionShape& shape) {
+  gpu::DriverApi::LaunchConfig config;
+  const auto head_dim = static_cast<unsigned>(shape.head_dim);
+  if (is_mma(module)) config.shared_bytes = (is_hopper(module) ? 768 : 384) * head_dim;
+  if (is_hopper(module)) config.block_x = 384;
+  return config;
+}
+
 judge::Arithmetic arithmetic_of(const std::string& module, const AttentionShape& shape) {
   judge::Arithmetic arithmetic;
   arithmetic.head_dim = static_cast<std::uint32_t>(shape.head_dim);
@@ -212,20 +225,21 @@ AttentionCase only_queries(const AttentionCase& whole, std::int32_t first, std::
   return {shape, {part}};
 }
 
-AttentionResult run_attention(const std::string& module, const AttentionCase& data) {
+AttentionResult run_attention(const std::string& module, const AttentionCase& data,
+                              bool is_race_checked) {
   const AttentionShape& shape = data.shape;
-  KernelBench bench{module};
+  KernelBench bench{module, is_race_checked};
   const DeviceBatch batch = lay_out(bench, data);
   const std::size_t rows = to_size(batch.cu_seqlens_q.back()) * to_size(shape.num_heads_q);
   const std::size_t out_bytes = rows * to_size(shape.head_dim) * size_bytes(shape.dtype);
   const gpu::CuDevicePtr out = bench.allocate(out_bytes);
   const gpu::CuDevicePtr lse = bench.allocate(rows * sizeof(float));
 
-  gpu::DriverApi::LaunchConfig config;
-  config.grid_x = static_cast<unsigned>(ceil_div(batch.max_query_len, is_mma(module) ? 64 : 4));
+  gpu::DriverApi::LaunchConfig config = config_of(module, shape);
+  config.grid_x = static_cast<unsigned>(
+      ceil_div(batch.max_query_len, is_hopper(module) ? 128 : (is_mma(module) ? 64 : 4)));
   config.grid_y = static_cast<unsigned>(shape.num_heads_q);
   config.grid_z = static_cast<unsigned>(data.sequences.size());
-  config.shared_bytes = is_mma(module) ? static_cast<unsigned>(384 * shape.head_dim) : 0;
   const std::string entry =
       fmt::format("{}_{}_d{}", kernel_of(module), name(shape.dtype), shape.head_dim);
   bench.launch(entry, config,

@@ -58,7 +58,8 @@ struct AttentionResult {
 
 /// Lays the case out in pages and runs the entry of `module`, e.g. "kernels/attention_fma". Pages
 /// are handed out from block 1 on, in reverse; their tails and the null block stay unwritten.
-[[nodiscard]] AttentionResult run_attention(const std::string& module, const AttentionCase& data);
+[[nodiscard]] AttentionResult run_attention(const std::string& module, const AttentionCase& data,
+                                            bool is_race_checked = false);
 
 /// Expects every LSE and output element within the judge's bound of a naive fp64 attention.
 void expect_correct(const std::string& module, const AttentionCase& data,

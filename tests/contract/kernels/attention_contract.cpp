@@ -1,5 +1,5 @@
-// The promises of kernels/contracts/attention_fma.md and attention_mma.md, for every entry and
-// every compiler that built it, on the simulated machine.
+// The promises of kernels/contracts/attention_fma.md, attention_mma.md and attention_hopper.md, for
+// every entry and every compiler that built it, on the simulated machine.
 
 #include <algorithm>
 #include <cmath>
@@ -35,6 +35,12 @@ void PrintTo(const Subject& subject, std::ostream* out) {
 std::vector<Subject> subjects() {
   std::vector<Subject> all;
   for (const std::string& folder : kernel_folders()) {
+    // By nvcc only, as the folder says.
+    if (folder == "kernels-nvcc/") {
+      for (const std::int32_t head_dim : {64, 128}) {
+        all.push_back({folder + "attention_hopper", DType::bf16, head_dim});
+      }
+    }
     for (const std::int32_t head_dim : {32, 64, 128}) {
       for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
         all.push_back({folder + "attention_fma", dtype, head_dim});
@@ -148,6 +154,19 @@ TEST_P(AttentionContract, ANanKeyReachesTheRowsThatSeeIt) {
     EXPECT_EQ(std::isnan(result.lse.at(row)), row >= 2);
     EXPECT_EQ(std::isnan(result.out.at(row * static_cast<std::size_t>(GetParam().head_dim))),
               row >= 2);
+  }
+}
+
+/// Warps that copy and warps that compute share a ring of two stages: five key tiles, two CTAs.
+TEST(AttentionHopper, HasNoRaces) {
+  for (const Subject& subject : subjects()) {
+    if (!subject.module.ends_with("_hopper")) continue;
+    const AttentionCase data = make_case({subject.dtype, subject.head_dim, 1, 1, 16}, {{130, 260}});
+    const AttentionResult result = run_attention(subject.module, data, true);
+    for (const Fault& fault : result.faults) {
+      ADD_FAILURE() << fault.source_file << ':' << fault.source_line << ": " << fault.detail;
+    }
+    expect_correct(subject.module, data, result);
   }
 }
 

@@ -32,7 +32,10 @@ void expect_success(CuResult result) {
 
 }  // namespace
 
-KernelBench::KernelBench(const std::string& module) : driver_{sim::make_sim_driver({})} {
+KernelBench::KernelBench(const std::string& module, bool is_race_checked) {
+  sim::SimOptions options;
+  options.is_race_checked = is_race_checked;
+  driver_ = sim::make_sim_driver(options);
   expect_success(driver_->cuInit(0));
   gpu::CuContext context = nullptr;
   expect_success(driver_->cuDevicePrimaryCtxRetain(&context, 0));
@@ -77,7 +80,11 @@ void KernelBench::launch(const std::string& entry, gpu::DriverApi::LaunchConfig 
   for (Argument& argument : arguments) {
     parameters.push_back(std::visit([](auto& value) -> void* { return &value; }, argument));
   }
-  config.block_x = 128;
+  if (config.block_x == 1) config.block_x = 128;
+  if (config.shared_bytes > 48 * 1024) {
+    expect_success(driver_->cuFuncSetAttribute(function, gpu::kFuncAttributeMaxDynamicSharedBytes,
+                                               static_cast<int>(config.shared_bytes)));
+  }
   config.stream = stream_;
   expect_success(driver_->cuLaunchKernel(function, config, parameters.data()));
   expect_success(driver_->cuStreamSynchronize(stream_));

@@ -21,7 +21,7 @@ using Argument = std::variant<std::uint64_t, std::int32_t, float>;
 class KernelBench {
  public:
   /// `module` is a path in the build folder without extension, e.g. "kernels/rows".
-  explicit KernelBench(const std::string& module);
+  explicit KernelBench(const std::string& module, bool is_race_checked = false);
 
   /// Fresh memory that nobody has written.
   [[nodiscard]] gpu::CuDevicePtr allocate(std::size_t size_bytes);
@@ -34,7 +34,7 @@ class KernelBench {
     return upload(std::as_bytes(std::span{values}));
   }
 
-  /// Runs to completion. Block size is 128, as for all our kernels.
+  /// Runs to completion. A block size of 1 stands for 128, that of most of our kernels.
   void launch(const std::string& entry, gpu::DriverApi::LaunchConfig config,
               std::vector<Argument> arguments);
 
