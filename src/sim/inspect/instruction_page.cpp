@@ -30,7 +30,8 @@ A form is written as in the PTX manual: `{.x}` may be left out, and a name of th
 members. Operands: `d` is written, `a b c e` are read, `[a]` is an address, `l` a label, `p q` predicates that are written;
 `*4` is a vector of four registers, `*v` one as long as `.v2` or `.v4` says, `?` may be left out, `:t` is the type when it
 is not `.type`; of a `.m64nNk16` and its like, with N = 8, 16, ..., 256, `*n` is a vector of N / 2 registers and `*h` of N / 4;
-`s` is the constant 1 or -1, `f` the constant 0 or 1, `r` a number of registers. The decoder turns what is behind a slash into a form of its own. Any instruction may be guarded.
+`s` is the constant 1 or -1, `f` the constant 0 or 1, `r` a number of registers; `[s]` and `[g]` are addresses in shared and global memory, `[t]` is that of a
+tensor map with coordinates. The decoder turns what is behind a slash into a form of its own. Any instruction may be guarded.
 
 Outside of instructions: `.entry`, `.func` (calls are inlined: neither recursive nor indirect nor guarded), `.reg`, `.global`,
 `.const`, `.shared`, `.local`, `.param`, `.maxntid`, `.reqntid`, `.reqnctapercluster`, `.explicitcluster`, `.maxclusterrank`, `.maxnreg`, `.loc`, `.file`, `.pragma` and debug sections (skipped).
@@ -67,6 +68,9 @@ constexpr auto kSuffixes = std::to_array<SuffixClass>({
     {"vote", "vote.sync.", ".pred", "all any uni"},
     {"aop", "atom.", ".u32 .b32", "add min max and or xor inc dec exch"},
     {"rop", "redux.sync.", ".u32 .b32", "add min max and or xor"},
+    {"smem", "mbarrier.init.", ".b64", "shared shared::cta shared::cluster"},
+    {"pspace", "fence.proxy.async.", "", "global shared::cta shared::cluster"},
+    {"dim", "cp.async.bulk.tensor.", ".global.shared::cta.bulk_group", "1d 2d 3d 4d 5d"},
 });
 
 bool is_supported(const std::string& name) {

@@ -178,11 +178,6 @@ const Insn* wait(Warp& warp, const Insn* insn, std::uint32_t mask) {
 
 }  // namespace
 
-/// Orders nothing more: the machine executes one access after the other.
-template <>
-Handler select<Op::fence_proxy>(const Form& /*form*/) {
-  return [](Warp& /*warp*/, const Insn* insn, std::uint32_t /*mask*/) { return insn + 1; };
-}
 template <>
 Handler select<Op::mapa>(const Form& form) {
   return choose_map<true>(form);

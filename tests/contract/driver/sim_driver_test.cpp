@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -68,6 +69,71 @@ class SimDriverTest : public testing::Test {
 
   std::unique_ptr<SimDriver> driver_ = two_devices();
 };
+
+TEST_F(SimDriverTest, TensorMapsAreMadeWithinTheBoundsOfTheManual) {
+  DeviceSession session{*driver_, 0};
+  const CuDevicePtr pointer = session.allocate(4096);
+  std::array<std::uint64_t, 3> extents{64, 16, 2};
+  std::array<std::uint64_t, 2> strides{128, 2048};
+  std::array<std::uint32_t, 3> box{64, 8, 1};
+  std::array<std::uint32_t, 3> steps{1, 1, 1};
+  gpu::CuTensorMap map;
+  const gpu::CuTiledTensor good{gpu::CuTensorMapDataType::bf16,
+                                3,
+                                pointer,
+                                extents.data(),
+                                strides.data(),
+                                box.data(),
+                                steps.data(),
+                                gpu::CuTensorMapInterleave::none,
+                                gpu::CuTensorMapSwizzle::bytes_128,
+                                gpu::CuTensorMapL2Promotion::bytes_128,
+                                gpu::CuTensorMapOobFill::nans};
+  gpu::CuTiledTensor tensor = good;
+  const auto result = [&] { return driver_->cuTensorMapEncodeTiled(&map, tensor); };
+  EXPECT_EQ(result(), CuResult::success);
+  EXPECT_NE(map.opaque[0], 0U);
+  // 65 columns are 130 bytes: neither a multiple of 16 nor within the 128 of the swizzle.
+  for (const auto& [place, bad] : std::vector<std::pair<std::uint32_t*, std::uint32_t>>{{&box[0], 65},
+                                                                                  {&box[0], 128},
+                                                                                  {&box[1], 0},
+                                                                                  {&box[1], 257},
+                                                                                  {&steps[1], 0},
+                                                                                  {&steps[1], 9}}) {
+    const std::uint32_t kept = std::exchange(*place, bad);
+    EXPECT_EQ(result(), CuResult::invalid_value) << bad;
+    *place = kept;
+  }
+  for (const auto& [place, bad] :
+       std::vector<std::pair<std::uint64_t*, std::uint64_t>>{{&extents[0], 0},
+                                                             {&extents[2], (1ULL << 32) + 1},
+                                                             {&strides[0], 120},
+                                                             {&strides[1], 1ULL << 40}}) {
+    const std::uint64_t kept = std::exchange(*place, bad);
+    EXPECT_EQ(result(), CuResult::invalid_value) << bad;
+    *place = kept;
+  }
+  extents[2] = 1ULL << 32;
+  strides[1] = (1ULL << 40) - 16;
+  EXPECT_EQ(result(), CuResult::success);
+  for (const auto& change : std::vector<std::function<void()>>{
+           [&] { tensor.rank = 0; }, [&] { tensor.rank = 6; }, [&] { tensor.address += 8; },
+           [&] { tensor.address = 0; }, [&] { tensor.extents = nullptr; },
+           [&] { tensor.strides = nullptr; }, [&] { tensor.box = nullptr; },
+           [&] { tensor.element_strides = nullptr; },
+           [&] { tensor.type = static_cast<gpu::CuTensorMapDataType>(13); },
+           [&] { tensor.swizzle = static_cast<gpu::CuTensorMapSwizzle>(4); },
+           [&] { tensor.type = gpu::CuTensorMapDataType::u16; }}) {
+    tensor = good;
+    change();
+    EXPECT_EQ(result(), CuResult::invalid_value);
+  }
+  tensor = good;
+  EXPECT_EQ(driver_->cuTensorMapEncodeTiled(nullptr, tensor), CuResult::invalid_value);
+  tensor.interleave = gpu::CuTensorMapInterleave::bytes_32;
+  EXPECT_EQ(result(), CuResult::not_supported);
+  EXPECT_EQ(two_devices()->cuTensorMapEncodeTiled(&map, good), CuResult::not_initialized);
+}
 
 TEST_F(SimDriverTest, HostCallsOutsideMemoryAreRefusedAndAreFaults) {
   DeviceSession session{*driver_, 1};

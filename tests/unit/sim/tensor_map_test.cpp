@@ -18,7 +18,7 @@ namespace cpverify::sim {
 namespace {
 
 /// A tensor map as a kernel parameter.
-struct alignas(128) MapParameter {
+struct MapParameter {
   std::array<std::byte, TensorMap::kBytes> bytes{};
 };
 

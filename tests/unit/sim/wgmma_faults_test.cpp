@@ -158,7 +158,7 @@ TEST(WgmmaFaults, OperandsMustLieInSharedMemoryAndBeWritten) {
   const std::string fill =
       "shl.b32 %r21, %r1, 2;\nmov.u32 %r22, more;\nadd.u32 %r21, %r21, %r22;\nsetp.lt.u32 %p5, "
       "%r1, "
-      "64;\n@%p5 st.shared.u32 [%r21], %r1;\nbar.sync 0;\n";
+      "64;\n@%p5 st.shared.u32 [%r21], %r1;\nfence.proxy.async;\nbar.sync 0;\n";
   expect_fault(unwritten + body, FaultKind::uninitialised_read, MemorySpace::shared,
                "operand of wgmma.mma_async");
   expect_clean(unwritten + fill + body);
@@ -182,7 +182,9 @@ TEST(WgmmaFaults, StoresIntoOperandsRaceUntilTheWait) {
   // The other way round: a barrier must stand between the store and wgmma.
   expect_fault(store + kFence + kMultiply + kCommit + kWait, FaultKind::race, MemorySpace::shared,
                "this asynchronous read and the write by");
-  expect_clean(store + "bar.sync 0;\n" + kFence + kMultiply + kCommit + kWait);
+  expect_fault(store + "bar.sync 0;\n" + kFence + kMultiply + kCommit + kWait, FaultKind::race,
+               MemorySpace::shared, "no fence.proxy.async is between them");
+  expect_clean(store + "fence.proxy.async;\nbar.sync 0;\n" + kFence + kMultiply + kCommit + kWait);
 }
 
 /// Of another warpgroup: the wait alone does not order it.

@@ -51,7 +51,7 @@ inline std::string wgmma_kernel(std::size_t sums, const std::string& body) {
       "setp.eq.u32 %p1, %r1, %r1; setp.ne.u32 %p2, %r1, %r1; setp.ge.u32 %p3, %r1, 96;\n"
       "COPY: cvt.u64.u32 %d1, %r2; add.u64 %d1, %d1, %d0; ld.global.u32 %r3, [%d1]; add.u32 %r5, "
       "%r4, %r2; st.shared.u32 [%r5], %r3; add.u32 %r2, %r2, 512; setp.lt.u32 %p0, %r2, {}; @%p0 "
-      "bra COPY;\nbar.sync 0;\n",
+      "bra COPY;\nfence.proxy.async;\nbar.sync 0;\n",
       kTileBytes);
   text += fmt::format(
       "ld.param.u64 %d2, [in]; mad.wide.u32 %d2, %r1, {}, %d2; ld.param.u64 %d3, [out]; "
