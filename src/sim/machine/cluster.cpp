@@ -32,9 +32,9 @@ bool may_leave_cta(const Warp& warp, const Insn* insn) noexcept {
   const Form& form = warp.cta->launch->code->forms[static_cast<std::size_t>(insn - warp.code)];
   if (form.modifiers.is_cluster_space) return true;
   if (form.modifiers.space != Space::generic) return false;
-  constexpr std::array kOps{Op::ld,  Op::ldu,      Op::st,        Op::atom,
-                            Op::red, Op::atom_cas, Op::atom_half, Op::red_half};
-  return std::find(kOps.begin(), kOps.end(), form.op) != kOps.end();
+  constexpr std::array kAble{Op::ld,  Op::ldu,      Op::st,        Op::atom,
+                             Op::red, Op::atom_cas, Op::atom_half, Op::red_half};
+  return std::find(kAble.begin(), kAble.end(), form.op) != kAble.end();
 }
 
 void report_missing_cta(Warp& warp, const Insn* insn, ViolationEvent event, std::uint32_t rank) {
