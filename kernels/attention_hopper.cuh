@@ -216,7 +216,7 @@ __device__ __forceinline__ void store_hopper_rows(const HopperTask<T>& task, int
     float sum = rows.sum[half];
 #pragma unroll
     for (int mask = 1; mask < 4; mask *= 2) sum += shuffle_xor(sum, mask);
-    const float inverse = inverse_sum(sum);
+    const float inverse = Policy::inverse_sum(sum);
     const int query = first_row + half * 8;
     if (query >= task.sequence.query_len) continue;
     const Index row_index = head_row(task.arguments, task.sequence, query, task.head);

@@ -212,35 +212,6 @@ void report_bad(const Lookup& lookup, std::uint32_t lanes) {
   report(*lookup.warp, lookup.insn, event);
 }
 
-/// Whether an address that does not lie in the CTA's own shared memory may be of another one.
-bool may_leave_cta(const Lookup& lookup) {
-  const Modifiers& modifiers =
-      lookup.launch()
-          .code->forms[static_cast<std::size_t>(lookup.insn - lookup.warp->code)]
-          .modifiers;
-  return modifiers.is_cluster_space || modifiers.space == Space::generic;
-}
-
-/// A CTA of the cluster that does not exist, or that has exited.
-void report_cta(const Lookup& lookup, std::uint32_t lanes, std::uint32_t rank,
-                std::uint64_t offset) {
-  const std::size_t count = lookup.warp->cta->cluster->ctas.size();
-  const bool exists = rank < count;
-  const std::string detail =
-      exists ? fmt::format("shared memory of rank {} of the cluster, which has exited", rank)
-             : fmt::format("shared memory of rank {} of a cluster of {}", rank, count);
-  ViolationEvent event;
-  event.kind = exists                        ? FaultKind::use_after_free
-               : is_write(lookup.shape.kind) ? FaultKind::out_of_bounds_write
-                                             : FaultKind::out_of_bounds_read;
-  event.space = MemorySpace::shared;
-  event.lanes = lanes;
-  event.size_bytes = lookup.shape.size_bytes;
-  event.address = offset;
-  event.detail = detail;
-  report(*lookup.warp, lookup.insn, event);
-}
-
 /// Finds the allocation of the first lane; keeps the lanes that lie in it.
 bool resolve_global(const Lookup& lookup, Access& access) {
   const Addresses& addresses = *lookup.addresses;
@@ -296,7 +267,13 @@ bool resolve_global(const Lookup& lookup, Access& access) {
   }
   const bool exists = rank < cta.cluster->ctas.size();
   if (!exists || has_exited(*cta.cluster->ctas[rank])) {
-    report_cta(lookup, access.lanes, rank, first);
+    ViolationEvent event;
+    event.kind = is_write(lookup.shape.kind) ? FaultKind::out_of_bounds_write
+                                             : FaultKind::out_of_bounds_read;
+    event.lanes = access.lanes;
+    event.size_bytes = lookup.shape.size_bytes;
+    event.address = first;
+    report_missing_cta(*lookup.warp, lookup.insn, event, rank);
     return false;
   }
   CheckedBytes& shared = cta.cluster->ctas[rank]->shared;
@@ -314,7 +291,7 @@ bool resolve_shared(const Lookup& lookup, Access& access) {
   CheckedBytes& shared = lookup.warp->cta->shared;
   access.bytes = &shared;
   if (to_offsets(addresses, 0, shared.size(), shape.size_bytes, access)) return true;
-  if (may_leave_cta(lookup)) return resolve_cluster(lookup, access);
+  if (may_leave_cta(*lookup.warp, lookup.insn)) return resolve_cluster(lookup, access);
   report_bad(lookup, access.lanes);
   return false;
 }

@@ -1,8 +1,18 @@
 #include "sim/machine/cluster.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include <fmt/format.h>
+
+#include "cpverify/fault.hpp"
+#include "cpverify/observer.hpp"
+#include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/syntax.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -16,6 +26,27 @@ ClusterPlace find_place(const Cta& cta, std::uint64_t address) noexcept {
 bool has_exited(const Cta& cta) noexcept {
   return std::all_of(cta.warps.begin(), cta.warps.end(),
                      [](const Warp& warp) { return warp.state == WarpState::done; });
+}
+
+bool may_leave_cta(const Warp& warp, const Insn* insn) noexcept {
+  const Form& form = warp.cta->launch->code->forms[static_cast<std::size_t>(insn - warp.code)];
+  if (form.modifiers.is_cluster_space) return true;
+  if (form.modifiers.space != Space::generic) return false;
+  constexpr std::array kAble{Op::ld,  Op::ldu,      Op::st,        Op::atom,
+                             Op::red, Op::atom_cas, Op::atom_half, Op::red_half};
+  return std::find(kAble.begin(), kAble.end(), form.op) != kAble.end();
+}
+
+void report_missing_cta(Warp& warp, const Insn* insn, ViolationEvent event, std::uint32_t rank) {
+  const std::size_t count = warp.cta->cluster->ctas.size();
+  std::string detail = fmt::format("shared memory of rank {} of a cluster of {}", rank, count);
+  if (rank < count) {
+    event.kind = FaultKind::use_after_free;
+    detail = fmt::format("shared memory of rank {} of the cluster, which has exited", rank);
+  }
+  event.space = MemorySpace::shared;
+  event.detail = detail;
+  report(warp, insn, event);
 }
 
 void complete_cluster_barrier(Cluster& cluster) noexcept {

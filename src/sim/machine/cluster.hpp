@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpverify/observer.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -37,5 +39,12 @@ void complete_cluster_barrier(Cluster& cluster) noexcept;
 bool open_cluster_barrier(Cluster& cluster);
 
 [[nodiscard]] bool has_exited(const Cta& cta) noexcept;
+
+/// Whether an address of the instruction that is not in the CTA's own shared memory may be in that
+/// of another one: of those that take a generic address, loads, stores and atomics can.
+[[nodiscard]] bool may_leave_cta(const Warp& warp, const Insn* insn) noexcept;
+
+/// An access of a CTA of the cluster that does not exist, or that has exited.
+void report_missing_cta(Warp& warp, const Insn* insn, ViolationEvent event, std::uint32_t rank);
 
 }  // namespace cpverify::sim

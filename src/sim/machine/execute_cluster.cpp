@@ -106,8 +106,11 @@ bool is_in_shared(std::uint64_t address) {
 bool is_in_local(std::uint64_t address) {
   return address >= kLocalWindow && address - kLocalWindow < kWindowBytes;
 }
+bool is_in_parameters(std::uint64_t address) {
+  return address >= kParameterWindow && address - kParameterWindow < kWindowBytes;
+}
 
-/// isspacep. Constants lie in global memory here, and kernel parameters have no address.
+/// isspacep. Constants lie in global memory here.
 bool is_in_space(const Warp& warp, std::uint64_t address, Space space, bool is_cluster) {
   switch (space) {
     case Space::shared:
@@ -115,6 +118,8 @@ bool is_in_space(const Warp& warp, std::uint64_t address, Space space, bool is_c
              (is_cluster || find_place(*warp.cta, address - kSharedWindow).rank == warp.cta->rank);
     case Space::local:
       return is_in_local(address);
+    case Space::param:
+      return is_in_parameters(address);
     case Space::global:
       return address < kSharedWindow;
     default:
@@ -197,6 +202,8 @@ Handler select<Op::isspacep>(const Form& form) {
       return is_cluster ? &test_space<Space::shared, true> : &test_space<Space::shared, false>;
     case Space::local:
       return &test_space<Space::local, false>;
+    case Space::param:
+      return &test_space<Space::param, false>;
     case Space::global:
       return &test_space<Space::global, false>;
     case Space::constant:
