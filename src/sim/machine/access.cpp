@@ -16,7 +16,6 @@
 #include "sim/isa/insn.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/address_map.hpp"
-#include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cluster.hpp"
 #include "sim/machine/cta.hpp"
@@ -493,34 +492,6 @@ bool begin_access(Warp& warp, const Insn* insn, std::uint32_t lanes, const Acces
     mark_written(access, request.shape.size_bytes);
   }
   return true;
-}
-
-void notify_completed(const Warp& warp, const Insn* insn,
-                      const std::vector<AsyncCopies::Copy>& copies) {
-  const LaunchState& launch = *warp.cta->launch;
-  const ExecutionPoint point = execution_point(warp, insn);
-  for (const AsyncCopies::Copy& copy : copies) {
-    Addresses addresses{};
-    std::copy(copy.target.begin(), copy.target.end(), addresses.begin());
-    AccessEvent target;
-    target.kind = AccessKind::async_write;
-    target.space = MemorySpace::shared;
-    target.lanes = copy.lanes;
-    target.size_bytes = copy.size_bytes;
-    target.addresses = addresses;
-    target.object_bytes = warp.cta->shared.size();
-    for (Observer* const observer : launch.access_observers) observer->on_completed(point, target);
-    if (copy.source == nullptr) continue;
-    AccessEvent source = target;
-    source.kind = AccessKind::async_read;
-    source.space = MemorySpace::global;
-    source.base = copy.source_base;
-    source.object_bytes = copy.source->size();
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      addresses[lane] = copy.source_base + copy.offsets[lane];
-    }
-    for (Observer* const observer : launch.access_observers) observer->on_completed(point, source);
-  }
 }
 
 }  // namespace cpverify::sim

@@ -8,7 +8,6 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/syntax.hpp"
-#include "sim/machine/async_copy.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -55,10 +54,6 @@ struct Access {
 /// The first half of begin_access(): finds and checks the place; nobody is told, nothing is marked.
 [[nodiscard]] bool locate(Warp& warp, const Insn* insn, std::uint32_t lanes,
                           const AccessRequest& request, Access& access);
-
-/// Tells the observers that asynchronous copies of `warp` have ended: what is in `copies`.
-void notify_completed(const Warp& warp, const Insn* insn,
-                      const std::vector<AsyncCopies::Copy>& copies);
 
 [[nodiscard]] inline AddressOperand address_operand(const Insn* insn, std::size_t operand) {
   return {insn->r[operand], insn->address_bytes, insn->space, insn->offset};

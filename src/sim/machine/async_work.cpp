@@ -16,6 +16,7 @@
 #include "cpverify/observer.hpp"
 #include "sim/machine/access.hpp"
 #include "sim/machine/async_copy.hpp"
+#include "sim/machine/async_notice.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/mbarrier.hpp"

@@ -13,6 +13,7 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/access.hpp"
 #include "sim/machine/async_copy.hpp"
+#include "sim/machine/async_notice.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/warp.hpp"

@@ -104,13 +104,18 @@ struct AttentionProblem {
   }
 };
 
+/// What must not change the results.
+struct AttentionConditions {
+  ScheduleSpec schedule;
+  VectorWidth width = widest_vectors();
+};
+
 /// Runs paged_attn (head_dim 128) or mma_attn (64) of the test kernels.
 class AttentionRun {
  public:
   AttentionRun(const AttentionProblem& problem, const std::string& ptx, bool is_mma,
-               bool is_race_checked = false, const ScheduleSpec& schedule = {},
-               VectorWidth width = widest_vectors())
-      : problem_{&problem}, device_{width} {
+               bool is_race_checked = false, const AttentionConditions& conditions = {})
+      : problem_{&problem}, device_{conditions.width} {
     device_.load(ptx);
     const std::uint64_t q = device_.upload(problem.q);
     const std::uint64_t k = device_.upload(problem.k_pool);
@@ -137,7 +142,7 @@ class AttentionRun {
           shape({tiles, heads, static_cast<std::uint32_t>(problem.kv_lens.size())}, {128, 1, 1},
                 5 * 64 * 64 * 2);
       request.is_race_checked = is_race_checked;
-      request.schedule = schedule;
+      request.schedule = conditions.schedule;
       result = device_.run("mma_attn", request,
                            Parameters{q, k, v, cu_q, lens, table, pages, heads_q, heads_kv,
                                       problem.scale_log2(), out_, lse_});
@@ -145,7 +150,7 @@ class AttentionRun {
       LaunchRequest request =
           shape({static_cast<std::uint32_t>(problem.tokens()), heads, 1}, {128, 1, 1});
       request.is_race_checked = is_race_checked;
-      request.schedule = schedule;
+      request.schedule = conditions.schedule;
       result = device_.run("paged_attn", request,
                            Parameters{q, k, v, cu_q, lens, owner, table, pages, heads_q, heads_kv,
                                       problem.scale_log2(), std::int32_t{1}, out_, lse_});

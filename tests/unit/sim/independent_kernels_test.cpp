@@ -31,7 +31,7 @@ void expect_same_attention(const AttentionProblem& problem, const std::string& f
   ASSERT_TRUE(converged.result.faults.empty()) << file << describe(converged.result.faults);
   converged.expect_correct();
   for (const ScheduleSpec& schedule : independent_schedules()) {
-    AttentionRun independent{problem, ptx, is_mma, true, schedule};
+    AttentionRun independent{problem, ptx, is_mma, true, {schedule}};
     EXPECT_TRUE(independent.result.faults.empty())
         << file << " " << text(schedule) << describe(independent.result.faults);
     EXPECT_EQ(independent.output(), converged.output()) << file << " " << text(schedule);

@@ -50,8 +50,8 @@ TEST_P(VectorWidths, GiveTheSameBytesFaultsAndCounts) {
   for (const VectorWidth width : {VectorWidth::bits_256, VectorWidth::bits_512}) {
     if (width > widest_vectors()) continue;
     for (const bool is_race_checked : {false, true}) {
-      AttentionRun run{problem, read_ptx(GetParam().ptx), GetParam().is_mma, is_race_checked,
-                       width};
+      AttentionRun run{
+          problem, read_ptx(GetParam().ptx), GetParam().is_mma, is_race_checked, {{}, width}};
       // Racecheck adds faults of its own to kernels that lack a barrier.
       if (is_race_checked && !run.result.faults.empty()) continue;
       EXPECT_EQ(hash_of(run), GetParam().hash) << "width " << static_cast<int>(width);
