@@ -13,6 +13,7 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "sim/check/fault_table.hpp"
 #include "sim/check/register_place.hpp"
 #include "sim/check/special_values.hpp"
 #include "sim/isa/insn.hpp"
@@ -224,19 +225,8 @@ void NanFlow::find_product_inputs(const FlowStep& step, std::size_t target, std:
   }
 }
 
-Fault NanFlow::fault_at(const FlowStep& step, std::size_t lane) const {
-  const ExecutionPoint point = execution_point(*step.warp, step.insn);
-  const auto thread = static_cast<std::uint32_t>(point.warp * kLanes + lane);
-  Fault fault;
-  fault.device = point.device;
-  fault.kernel = point.kernel;
-  fault.source_file = point.source_file;
-  fault.source_line = point.source_line;
-  fault.ptx_line = point.ptx_line;
-  fault.cta = point.cta;
-  fault.thread = {thread % point.block[0], thread / point.block[0] % point.block[1],
-                  thread / point.block[0] / point.block[1]};
-  return fault;
+Fault NanFlow::make_fault(const FlowStep& step, std::size_t lane) {
+  return fault_at(execution_point(*step.warp, step.insn), static_cast<std::uint32_t>(lane));
 }
 
 /// The operands a, b, c of the element that inputs_ begins with; of a matrix product the sum only.
@@ -269,7 +259,7 @@ std::uint32_t NanFlow::made_here(const FlowStep& step, std::size_t lane, FloatCl
                            : result == FloatClass::positive_infinity ? "+inf"
                                                                      : "-inf";
   SpecialOrigin origin;
-  origin.fault = fault_at(step, lane);
+  origin.fault = make_fault(step, lane);
   origin.fault.kind =
       result == FloatClass::nan ? FaultKind::nan_produced : FaultKind::infinity_produced;
   origin.is_reported = result != FloatClass::negative_infinity;
@@ -300,7 +290,7 @@ std::uint32_t NanFlow::node_of(const FlowStep& step, std::size_t lane, FloatClas
   if (is_given && !is_nan) return 0;
   if (is_given) {
     SpecialOrigin origin;
-    origin.fault = fault_at(step, lane);
+    origin.fault = make_fault(step, lane);
     origin.fault.kind = FaultKind::nan_read;
     origin.fault.space = MemorySpace::registers;
     origin.fault.detail = "a NaN operand that no instruction has made of numbers";
