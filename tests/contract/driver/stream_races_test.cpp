@@ -46,8 +46,9 @@ TEST_F(StreamRacesTest, AKernelWithoutAWaitForTheOtherStreamsKernelRaces) {
   EXPECT_EQ(faults[0].address, words + 128);
   EXPECT_EQ(faults[0].size_bytes, 64U);
   EXPECT_THAT(faults[0].detail,
-              AllOf(HasSubstr("kernel 'add' on stream 2 of device 0 reads and writes"),
-                    HasSubstr("kernel 'add' on stream 1 of device 0 reads and writes")));
+              AllOf(HasSubstr("kernel 'add' on stream 2 of device 0 reads and writes (PTX line "),
+                    HasSubstr("kernel 'add' on stream 1 of device 0 reads and writes (PTX line ")));
+  EXPECT_GT(faults[0].ptx_line, 0U);
 }
 
 TEST_F(StreamRacesTest, AnEventOrdersThem) {
