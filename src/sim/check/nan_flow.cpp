@@ -178,6 +178,11 @@ void NanFlow::add_input(const FlowStep& step, std::size_t source, std::size_t la
   const std::uint32_t part = size_bytes(type) * element / kWordBytes;
   if (((shadow.mask(operand.slot, part) >> lane) & 1U) != 0) {
     input.node = shadow.origin(operand.slot, part, lane);
+    // Loads do not know the format: the upper half of an infinity in f32 is a NaN in f16.
+    if (input.kind != FloatClass::nan &&
+        origins_.origin(input.node).fault.kind == FaultKind::nan_read) {
+      input.node = 0;
+    }
   }
   inputs_.push_back(input);
 }
