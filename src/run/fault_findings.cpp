@@ -97,6 +97,8 @@ Check check_of(FaultKind kind) noexcept {
     case FaultKind::invalid_barrier:
     case FaultKind::warp_divergence:
     case FaultKind::invalid_membermask:
+    case FaultKind::mbarrier_misuse:
+    case FaultKind::unfinished_copy:
       return Check::synccheck;
     default:
       return Check::memcheck;

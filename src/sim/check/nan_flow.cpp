@@ -82,6 +82,11 @@ FloatShape sum_shape(const FlowStep& step, const FlowOperand& target) {
   return float_shape(target.type);
 }
 
+/// A wgmma: its sums are there when it is waited for, and its factors are not in registers.
+bool is_delayed(Op op) {
+  return info(op).name.starts_with("wgmma");
+}
+
 std::uint64_t element_bits(std::uint64_t bits, Type element, std::uint32_t index) {
   const std::uint32_t width = size_bytes(element);
   return width == 8 ? bits : (bits >> (8 * width * index)) & ((1ULL << (8 * width)) - 1);
@@ -148,7 +153,7 @@ void NanFlow::before(const FlowStep& step) {
   }
   const bool is_computing =
       step.flow->kind == FlowKind::compute || step.flow->kind == FlowKind::matrix;
-  if (!is_computing || !has_float_target(step)) return;
+  if (!is_computing || is_delayed(step.insn->op) || !has_float_target(step)) return;
   for (const FlowOperand& operand : step.flow->operands) {
     if (operand.role == Role::target || operand.role == Role::guard) continue;
     sources_.push_back(&operand);
@@ -414,7 +419,7 @@ void NanFlow::after(const FlowStep& step) {
   switch (step.flow->kind) {
     case FlowKind::compute:
     case FlowKind::matrix:
-      if (!is_move(step.insn->op)) compute(step);
+      if (!is_move(step.insn->op) && !is_delayed(step.insn->op)) compute(step);
       break;
     case FlowKind::load:
       load(step);

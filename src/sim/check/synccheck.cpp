@@ -13,6 +13,8 @@ void Synccheck::on_violation(const ExecutionPoint& point, const ViolationEvent& 
     case FaultKind::invalid_barrier:
     case FaultKind::warp_divergence:
     case FaultKind::invalid_membermask:
+    case FaultKind::mbarrier_misuse:
+    case FaultKind::unfinished_copy:
       faults_->add(point, event);
       return;
     default:
