@@ -16,7 +16,8 @@
 #include "sim/machine/program.hpp"
 
 /// Thread instructions per second of the simulated machine, memcheck and initcheck on, without and
-/// with racecheck, with both widths of vectors; and the same arithmetic as loops of the host.
+/// with racecheck, with both widths of vectors. native_loops.cpp has the same arithmetic as loops
+/// of the host, summary.cpp what is printed.
 namespace cpverify::sim {
 namespace {
 
@@ -100,6 +101,7 @@ LaunchRequest shape(std::uint32_t x, std::uint32_t y, std::uint32_t threads,
 
 void configure(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"racecheck", "vector"})->Unit(benchmark::kMillisecond);
+  bench->MinTime(0.05)->Repetitions(5);
   bench->Args({0, 512})->Args({1, 512})->Args({0, 256})->Args({1, 256});
 }
 
@@ -213,46 +215,6 @@ void index_score(benchmark::State& state) {
             keys, bench.fill(std::size_t{queries} * keys, 0.0F));
 }
 BENCHMARK(index_score)->Apply(configure);
-
-/// The arithmetic of saxpy() as a loop of the host.
-void native_saxpy(benchmark::State& state) {
-  constexpr std::size_t count = 1 << 18;
-  const std::vector<float> x(count, 1.0F);
-  std::vector<float> y(count, 3.0F);
-  for (auto _ : state) {
-    for (std::size_t i = 0; i < count; ++i) y[i] = __builtin_fmaf(2.0F, x[i], y[i]);
-    benchmark::DoNotOptimize(y.data());
-    benchmark::ClobberMemory();
-  }
-}
-BENCHMARK(native_saxpy)->Unit(benchmark::kMillisecond);
-
-/// The two products of paged_attn() as loops of the host: 64 queries, 2 heads, on average 224 keys.
-void native_attention(benchmark::State& state) {
-  constexpr std::size_t dim = 128;
-  constexpr std::size_t keys = 224;
-  const std::vector<float> q(64 * 2 * dim, 1.0F);
-  const std::vector<float> k(keys * dim, 1.0F);
-  std::vector<float> out(64 * 2 * dim);
-  for (auto _ : state) {
-    for (std::size_t row = 0; row < 64 * 2; ++row) {
-      for (std::size_t key = 0; key < keys; ++key) {
-        float partial[16] = {};
-        for (std::size_t i = 0; i < dim; ++i) {
-          partial[i % 16] = __builtin_fmaf(q[row * dim + i], k[key * dim + i], partial[i % 16]);
-        }
-        float score = 0.0F;
-        for (const float part : partial) score += part;
-        for (std::size_t i = 0; i < dim; ++i) {
-          out[row * dim + i] = __builtin_fmaf(score, k[key * dim + i], out[row * dim + i]);
-        }
-      }
-    }
-    benchmark::DoNotOptimize(out.data());
-    benchmark::ClobberMemory();
-  }
-}
-BENCHMARK(native_attention)->Unit(benchmark::kMillisecond);
 
 /// Parsing and decoding: a kernel of 1,000 additions.
 void load_1000_instructions(benchmark::State& state) {

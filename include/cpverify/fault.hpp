@@ -27,6 +27,23 @@ enum class FaultKind : std::uint8_t {
   unfinished_copy,      ///< A CTA ended before a bulk copy of its shared memory was waited for.
 };
 
+/// What synccheck is for: barriers and warp-wide instructions that do not meet.
+[[nodiscard]] constexpr bool is_of_synchronisation(FaultKind kind) noexcept {
+  switch (kind) {
+    case FaultKind::deadlock:
+    case FaultKind::barrier_divergence:
+    case FaultKind::barrier_mismatch:
+    case FaultKind::invalid_barrier:
+    case FaultKind::warp_divergence:
+    case FaultKind::invalid_membermask:
+    case FaultKind::mbarrier_misuse:
+    case FaultKind::unfinished_copy:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// `host`: pinned memory that an asynchronous copy reads or writes; `registers`: a value that never
 /// was in memory.
 enum class MemorySpace : std::uint8_t { global, shared, local, param, host, registers };

@@ -37,6 +37,7 @@ struct AccessEvent {
   std::uint32_t size_bytes = 0;              ///< Of each lane's access.
   std::span<const std::uint64_t> addresses;  ///< [32]; global address, or offset in the space.
   MemoryOrder order = MemoryOrder::weak;
+  bool is_cta_scope = false;          ///< Orders the threads of its CTA only; also an atomic.
   std::uint64_t base = 0;             ///< Of the allocation; 0 in the other spaces.
   std::uint64_t object_bytes = 0;     ///< Size of the allocation, or of the space.
   const std::byte* memory = nullptr;  ///< The object's bytes before the access.

@@ -23,6 +23,9 @@ struct VerifyOptions {
   std::string kernel_directory;          ///< Empty: where the build or install put the PTX.
   /// What the kernels of all cells executed is added here; null: not counted. Lane sim only.
   Coverage* coverage = nullptr;
+  /// Host threads for the runs and references of the cells; 0: one per core. The verdict is the
+  /// same for any number; each thread holds the memory of one run.
+  unsigned jobs = 0;
 };
 
 /// Runs every cell of a scenario and judges it. Same scenario, options and build: same verdict,

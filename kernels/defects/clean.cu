@@ -114,3 +114,65 @@ extern "C" __global__ void producer_and_consumer(const int* in, int* out) {
     out[i - 32] = tile[63 - i];
   }
 }
+
+/// A row that the mask leaves nothing of gives zeros.
+extern "C" __global__ void masked_softmax(const float* scores, float* out, int num_keys) {
+  const int i = kernels::thread_index();
+  const float score = i < num_keys ? scores[i] : kernels::kNegativeInfinity;
+  const float largest = kernels::warp_maximum(score);
+  const float base = largest == kernels::kNegativeInfinity ? 0.0F : largest;
+  const float weight = kernels::exp2_approximate(score - base);
+  const float sum = kernels::warp_sum(weight);
+  out[i] = sum > 0.0F ? weight / sum : 0.0F;
+}
+
+/// Of two partial results without keys, the merged one is zeros with LSE -inf.
+extern "C" __global__ void merge_of_partials(const float* outs, const float* lses, float* out,
+                                             float* lse) {
+  const int i = kernels::thread_index();
+  const float largest = kernels::maximum(lses[0], lses[1]);
+  const float base = largest == kernels::kNegativeInfinity ? 0.0F : largest;
+  const float first = kernels::exp2_approximate(lses[0] - base);
+  const float second = kernels::exp2_approximate(lses[1] - base);
+  const float weights = first + second;
+  const float sum = first * outs[i] + second * outs[32 + i];
+  out[i] = weights > 0.0F ? sum / weights : 0.0F;
+  if (i == 0) lse[0] = base + kernels::log2_approximate(weights);
+}
+
+/// Lanes of a warp add up in shared memory and meet between the steps.
+extern "C" __global__ void sum_with_syncwarp(const int* in, int* out) {
+  __shared__ int sums[32];
+  const int i = kernels::thread_index();
+  kernels::store_shared(sums + i, in[i]);
+  kernels::synchronise_warp();
+#pragma unroll 1
+  for (int half = 16; half >= 8; half /= 2) {
+    const int other = i < half ? kernels::load_shared(sums + i + half) : 0;
+    kernels::synchronise_warp();
+    if (i < half) kernels::store_shared(sums + i, kernels::load_shared(sums + i) + other);
+    kernels::synchronise_warp();
+  }
+  out[i] = kernels::load_shared(sums + (i & 7));
+}
+
+/// Lanes with different numbers of turns meet before the barrier.
+extern "C" __global__ void barrier_behind_uneven_loop(const int* turns, int* out) {
+  const int i = kernels::thread_index();
+  int sum = 0;
+#pragma unroll 1
+  for (int turn = 0; turn < turns[i]; ++turn) sum += turns[turn];
+  kernels::barrier();
+  out[i] = sum;
+}
+
+/// The mask names the lanes that take the branch.
+extern "C" __global__ void sum_of_some_lanes(const int* in, int* out, int count) {
+  const int i = kernels::thread_index();
+  int sum = 0;
+  if (i < count) {
+    const unsigned mask = count < 32 ? (1U << static_cast<unsigned>(count)) - 1 : ~0U;
+    asm volatile("redux.sync.add.s32 %0, %1, %2;" : "=r"(sum) : "r"(in[i]), "r"(mask));
+  }
+  out[i] = sum;
+}

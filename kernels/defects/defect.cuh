@@ -89,4 +89,89 @@ __device__ __intrinsic__ void wait_async() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kPending) : "memory");
 }
 
+__device__ __intrinsic__ int load_shared(const int* place) {
+  int value;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(shared_address(place)) : "memory");
+  return value;
+}
+
+__device__ __intrinsic__ void store_shared(int* place, int value) {
+  asm volatile("st.shared.u32 [%0], %1;" : : "r"(shared_address(place)), "r"(value) : "memory");
+}
+
+__device__ __intrinsic__ void synchronise_warp() {
+  asm volatile("bar.warp.sync 0xffffffff;" : : : "memory");
+}
+
+__device__ __intrinsic__ float square_root(float x) {
+  float result;
+  asm("sqrt.rn.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+/// The bits of x rounded to f16.
+__device__ __intrinsic__ unsigned short half_bits(float x) {
+  unsigned short result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result) : "f"(x));
+  return result;
+}
+
+__device__ __intrinsic__ void mbarrier_init(unsigned long long* object, int count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;"
+               :
+               : "r"(shared_address(object)), "r"(count)
+               : "memory");
+}
+
+__device__ __intrinsic__ void mbarrier_arrive(unsigned long long* object) {
+  asm volatile("{ .reg .b64 token; mbarrier.arrive.shared.b64 token, [%0]; }"
+               :
+               : "r"(shared_address(object))
+               : "memory");
+}
+
+/// Until the phase of this parity is complete.
+__device__ __intrinsic__ void mbarrier_wait(unsigned long long* object, int parity) {
+  asm volatile(
+      "{ .reg .pred done; WAIT: mbarrier.try_wait.parity.shared.b64 done, [%0], %1; @!done bra "
+      "WAIT; }"
+      :
+      : "r"(shared_address(object)), "r"(parity)
+      : "memory");
+}
+
+/// Arrives, and announces that `bytes` will come.
+__device__ __intrinsic__ void mbarrier_expect(unsigned long long* object, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
+               :
+               : "r"(shared_address(object)), "r"(bytes)
+               : "memory");
+}
+
+__device__ __intrinsic__ void copy_bulk(void* target, const void* source, int bytes,
+                                        unsigned long long* object) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+      :
+      : "r"(shared_address(target)), "l"(source), "r"(bytes), "r"(shared_address(object))
+      : "memory");
+}
+
+__device__ __intrinsic__ void store_bulk(void* target, const void* source, int bytes) {
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2; cp.async.bulk.commit_group;"
+      :
+      : "l"(target), "r"(shared_address(source)), "r"(bytes)
+      : "memory");
+}
+
+__device__ __intrinsic__ void wait_bulk_stores() {
+  asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
+}
+
+/// Between ordinary accesses of shared memory and bulk copies.
+__device__ __intrinsic__ void fence_async() {
+  asm volatile("fence.proxy.async;" : : : "memory");
+}
+
 }  // namespace cpverify::kernels

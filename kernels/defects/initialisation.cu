@@ -97,3 +97,27 @@ extern "C" __global__ void scale_all(const float* in, float* out, float factor) 
   const int i = kernels::global_index();
   out[i] = in[i] * factor;  // defect
 }
+
+/// The page is looked up for rows that have one, and the register is used for all.
+extern "C" __global__ void page_register_never_written(const int* pages, const int* pool,
+                                                       int* out) {
+  const int i = kernels::thread_index();
+  unsigned page;
+  asm volatile(
+      "{ .reg .u32 found; .reg .pred has_page; setp.ge.s32 has_page, %1, 0;"
+      " @has_page mov.u32 found, %1; add.u32 %0, found, 0; }"
+      : "=r"(page)
+      : "r"(pages[i]));
+  out[i] = pool[page & 3U];  // defect
+}
+
+/// Nobody has set the predicate.
+extern "C" __global__ void branch_on_unwritten_predicate(int* out) {
+  const int i = kernels::thread_index();
+  out[i] = i;
+  asm volatile(  // defect
+      "{ .reg .pred is_last; @is_last bra SKIP; st.global.u32 [%0], %1; SKIP: }"
+      :
+      : "l"(out + i), "r"(i + 1)
+      : "memory");
+}

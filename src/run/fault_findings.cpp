@@ -91,15 +91,8 @@ Check check_of(FaultKind kind) noexcept {
     case FaultKind::infinity_produced:
     case FaultKind::nan_read:
       return Check::nancheck;
-    case FaultKind::deadlock:
-    case FaultKind::barrier_divergence:
-    case FaultKind::barrier_mismatch:
-    case FaultKind::invalid_barrier:
-    case FaultKind::warp_divergence:
-    case FaultKind::invalid_membermask:
-      return Check::synccheck;
     default:
-      return Check::memcheck;
+      return is_of_synchronisation(kind) ? Check::synccheck : Check::memcheck;
   }
 }
 

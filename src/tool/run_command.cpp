@@ -1,16 +1,13 @@
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +22,7 @@
 #include "cpverify/verify.hpp"
 #include "report/report.hpp"
 #include "support/nearest.hpp"
+#include "support/parallel.hpp"
 #include "tool/commands.hpp"
 #include "tool/exit_code.hpp"
 #include "tool/output_file.hpp"
@@ -64,44 +62,45 @@ class Progress {
   bool is_shown_;
 };
 
+/// Counts a scenario when it ends, whether or not it throws.
+class CountOne {
+ public:
+  explicit CountOne(Progress& progress) : progress_{&progress} {}
+  CountOne(const CountOne&) = delete;
+  CountOne& operator=(const CountOne&) = delete;
+  ~CountOne() { progress_->count_one(); }
+
+ private:
+  Progress* progress_;
+};
+
 struct RunResult {
   std::vector<Verdict> verdicts;
   Coverage coverage;  ///< Of all; empty when not asked for.
 };
 
-/// Scenarios in parallel, verdicts in the order of the files: order of finishing is not a result.
+/// Scenarios in parallel, and what cores are left inside of each; verdicts in the order of the
+/// files: order of finishing is not a result.
 RunResult verify_all(const std::vector<Scenario>& scenarios, const RunFlags& flags) {
   RunResult result;
   result.verdicts.resize(scenarios.size());
   std::mutex coverage_mutex;
-  std::vector<std::exception_ptr> errors(scenarios.size());
-  std::atomic<std::size_t> next{0};
   Progress progress{scenarios.size()};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < scenarios.size(); i = next++) {
-      try {
-        Coverage coverage;
-        VerifyOptions options = flags.verify;
-        if (!flags.coverage_path.empty()) options.coverage = &coverage;
-        result.verdicts[i] = verify(scenarios[i], options);
-        const std::lock_guard lock{coverage_mutex};
-        result.coverage.merge(coverage);
-      } catch (const std::exception&) {
-        errors[i] = std::current_exception();
-      }
-      progress.count_one();
-    }
+  const unsigned threads = thread_count(flags.jobs);
+  const auto at_once = static_cast<unsigned>(std::min<std::size_t>(threads, scenarios.size()));
+  const auto verify_one = [&](std::size_t i) {
+    Coverage coverage;
+    VerifyOptions options = flags.verify;
+    options.jobs = threads / at_once;
+    if (!flags.coverage_path.empty()) options.coverage = &coverage;
+    result.verdicts[i] = verify(scenarios[i], options);
+    const std::lock_guard lock{coverage_mutex};
+    result.coverage.merge(coverage);
   };
-  const unsigned asked =
-      flags.jobs != 0 ? flags.jobs : std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t count = std::min<std::size_t>(asked, scenarios.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  for_each_index(scenarios.size(), at_once, [&](std::size_t i) {
+    const CountOne count{progress};
+    verify_one(i);
+  });
   return result;
 }
 
@@ -190,7 +189,7 @@ void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
       ->type_name("FILE");
   command.add_option("--kernels", flags->verify.kernel_directory, "Folder that holds <module>.ptx")
       ->type_name("DIR");
-  command.add_option("--jobs", flags->jobs, "Scenarios at a time; default: one per core")
+  command.add_option("--jobs", flags->jobs, "Host threads; default: one per core")
       ->type_name("N")
       ->check(CLI::Range(1, 1024).description(""));
   command.add_flag("--verbose", flags->is_verbose,

@@ -27,6 +27,7 @@
 #include "run/launch_runner.hpp"
 #include "scenario/schema.hpp"
 #include "support/check.hpp"
+#include "support/parallel.hpp"
 #include "verify/kernel_directory.hpp"
 #include "verify/lanes.hpp"
 #include "verify/launch_check.hpp"
@@ -67,7 +68,15 @@ class LaunchJudge {
   CellVerdict judge();
 
  private:
-  run::LaunchCapture execute();
+  /// What one run gave, before anybody asked for it.
+  struct Attempt {
+    run::LaunchCapture capture;
+    Coverage coverage;
+  };
+
+  [[nodiscard]] Attempt execute() const;
+  void execute_all();
+  const run::LaunchCapture& take(const Made<Attempt>& made);
   CheckResult judge_check(Check check);
   void judge_checker(CheckResult& result);
   void judge_output(CheckResult& result);
@@ -79,18 +88,37 @@ class LaunchJudge {
   const LaunchSpec& spec_;
   const VerifyOptions& options_;
   std::string kernel_directory_;
+  Made<Attempt> first_;
+  Made<Attempt> second_;
+  bool is_second_made_ = false;
   run::LaunchCapture run_;
   CellVerdict verdict_;
 };
 
-run::LaunchCapture LaunchJudge::execute() {
+LaunchJudge::Attempt LaunchJudge::execute() const {
   const std::unique_ptr<gpu::Lane> lane = open_lane(scenario_, options_, 1);
   run::LaunchRunOptions run_options;
   run_options.kernel_directory = kernel_directory_;
   run_options.seed = scenario_.data.seed;
-  run::LaunchCapture capture = run::run_launches(spec_, *lane, run_options);
-  if (options_.coverage != nullptr) options_.coverage->merge(lane->take_coverage());
-  return capture;
+  Attempt attempt{run::run_launches(spec_, *lane, run_options), {}};
+  if (options_.coverage != nullptr) attempt.coverage = lane->take_coverage();
+  return attempt;
+}
+
+/// With two threads, the run and at the same time its repetition, which nobody may come to need.
+void LaunchJudge::execute_all() {
+  const unsigned threads = thread_count(options_.jobs);
+  is_second_made_ = threads > 1 && scenario_.asks_for(Check::determinism);
+  for_each_index(is_second_made_ ? 2 : 1, threads, [this](std::size_t i) {
+    Made<Attempt>& made = i == 0 ? first_ : second_;
+    made.make([this] { return execute(); });
+  });
+}
+
+const run::LaunchCapture& LaunchJudge::take(const Made<Attempt>& made) {
+  const Attempt& attempt = made.get();
+  if (options_.coverage != nullptr) options_.coverage->merge(attempt.coverage);
+  return attempt.capture;
 }
 
 void LaunchJudge::add(Check check, std::string kind, std::string detail) {
@@ -157,7 +185,8 @@ void LaunchJudge::judge_determinism(CheckResult& result) {
     result.reason = "after findings";
     return;
   }
-  const run::LaunchCapture rerun = execute();
+  if (!is_second_made_) second_.make([this] { return execute(); });
+  const run::LaunchCapture& rerun = take(second_);
   result.outcome = Outcome::passed;
   result.compared = 1;
   if (rerun.digest == run_.digest) return;
@@ -202,7 +231,8 @@ CellVerdict LaunchJudge::judge() {
   kernel_directory_ =
       options_.kernel_directory.empty() ? default_kernel_directory() : options_.kernel_directory;
   check_launches(spec_, kernel_directory_);
-  run_ = execute();
+  execute_all();
+  run_ = take(first_);
   verdict_.strategy = StrategyKind::launch;
   verdict_.digest = fmt::format("{:016x}", run_.digest);
   for (const Check check : scenario::kChecks) verdict_.checks.push_back(judge_check(check));

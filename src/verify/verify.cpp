@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +29,7 @@
 #include "mutants/defects.hpp"
 #include "reference/attention.hpp"
 #include "run/runner.hpp"
+#include "support/parallel.hpp"
 #include "verify/expectations.hpp"
 #include "verify/kernel_directory.hpp"
 #include "verify/lanes.hpp"
@@ -37,71 +40,126 @@ namespace {
 
 using Cell = std::pair<StrategyKind, DataMode>;
 
-/// Makes each run, data set and reference once, when a cell first needs it.
+/// Mode poison has random's values, so the two share data and references.
+DataMode values_of(DataMode mode) noexcept {
+  return mode == DataMode::poison ? DataMode::random : mode;
+}
+
+/// Judges every cell of a scenario. Runs, data sets and references are made once, ahead of the
+/// cells that need them and on several threads: each run has simulated GPUs of its own, so that
+/// what it gives does not depend on the others.
 class Verification {
  public:
   Verification(const Scenario& scenario, const VerifyOptions& options)
       : options_{options}, problem_{make_problem(scenario)} {}
 
-  CellVerdict judge(StrategyKind strategy, DataMode mode);
+  std::vector<CellVerdict> judge_all();
 
  private:
+  struct Values {
+    Made<std::vector<RequestData>> data;
+    Made<std::vector<reference::StepReference>> references;
+  };
+  struct Plans {
+    Made<std::vector<Plan>> plans;
+    Made<bool> is_runnable;
+  };
+  using Task = std::function<void()>;
+
   [[nodiscard]] const Scenario& scenario() const noexcept { return problem_.scenario; }
-  const std::vector<Plan>& plans(StrategyKind strategy);
-  bool is_runnable(StrategyKind strategy);
-  const std::vector<RequestData>& data(DataMode mode);
-  const std::vector<reference::StepReference>& references(DataMode mode);
+  [[nodiscard]] bool needs_single(StrategyKind strategy) const;
+  void run_all(const std::vector<Task>& tasks) const;
+  void make_plans_and_data();
+  void make_references_and_runs();
+  [[nodiscard]] std::vector<reference::StepReference> make_references(DataMode values) const;
+  [[nodiscard]] bool is_clean(const std::vector<Plan>& made) const;
   run::RunCapture execute(StrategyKind strategy, DataMode mode);
-  const run::RunCapture* run_once(StrategyKind strategy, DataMode mode);
+  const run::RunCapture* run_of(StrategyKind strategy, DataMode mode) const;
+  CellVerdict judge(StrategyKind strategy, DataMode mode);
 
   const VerifyOptions& options_;
   Problem problem_;
-  std::map<StrategyKind, std::vector<Plan>> plans_;
-  std::map<StrategyKind, bool> is_runnable_;
-  std::map<DataMode, std::vector<RequestData>> data_;
-  std::map<DataMode, std::vector<reference::StepReference>> references_;
-  std::map<Cell, run::RunCapture> runs_;
+  std::mutex coverage_mutex_;
+  std::map<StrategyKind, Plans> plans_;
+  std::map<DataMode, Values> values_;
+  std::map<Cell, Made<run::RunCapture>> runs_;
 };
 
-const std::vector<Plan>& Verification::plans(StrategyKind strategy) {
-  const auto known = plans_.find(strategy);
-  if (known != plans_.end()) return known->second;
-  return plans_.emplace(strategy, mutants::make_subject_plans(problem_, strategy)).first->second;
+void Verification::run_all(const std::vector<Task>& tasks) const {
+  for_each_index(tasks.size(), thread_count(options_.jobs), [&](std::size_t i) { tasks[i](); });
+}
+
+bool Verification::needs_single(StrategyKind strategy) const {
+  return strategy != StrategyKind::single && scenario().asks_for(Check::bitwise);
 }
 
 /// A plan that the static checks refuse is not run: what it would do is not the defect. They do
 /// not look at data, so that one mode speaks for all.
-bool Verification::is_runnable(StrategyKind strategy) {
-  const auto known = is_runnable_.find(strategy);
-  if (known != is_runnable_.end()) return known->second;
-  const std::vector<Plan>& made = plans(strategy);
-  const bool is_clean = std::all_of(made.begin(), made.end(), [&](const Plan& plan) {
+bool Verification::is_clean(const std::vector<Plan>& made) const {
+  return std::all_of(made.begin(), made.end(), [&](const Plan& plan) {
     return judge::judge_plan(problem_, plan, DataMode::random).empty();
   });
-  return is_runnable_.emplace(strategy, is_clean).first->second;
 }
 
-/// Mode poison has random's values, so the two share one entry.
-const std::vector<RequestData>& Verification::data(DataMode mode) {
-  const DataMode values = mode == DataMode::poison ? DataMode::random : mode;
-  auto known = data_.find(values);
-  if (known == data_.end()) known = data_.emplace(values, make_data(problem_, values)).first;
-  return known->second;
+void Verification::make_plans_and_data() {
+  for (const StrategyKind strategy : scenario().strategies) {
+    plans_.try_emplace(strategy);
+    if (needs_single(strategy)) plans_.try_emplace(StrategyKind::single);
+  }
+  for (const DataMode mode : scenario().data.modes) values_.try_emplace(values_of(mode));
+  std::vector<Task> tasks;
+  for (auto& entry : plans_) {
+    tasks.emplace_back([this, &entry] {
+      Plans& plans = entry.second;
+      plans.plans.make([&] { return mutants::make_subject_plans(problem_, entry.first); });
+      plans.is_runnable.make([&] { return is_clean(plans.plans.get()); });
+    });
+  }
+  for (auto& entry : values_) {
+    tasks.emplace_back([this, &entry] {
+      entry.second.data.make([&] { return make_data(problem_, entry.first); });
+    });
+  }
+  run_all(tasks);
 }
 
-const std::vector<reference::StepReference>& Verification::references(DataMode mode) {
-  const DataMode values = mode == DataMode::poison ? DataMode::random : mode;
-  const auto known = references_.find(values);
-  if (known != references_.end()) return known->second;
+std::vector<reference::StepReference> Verification::make_references(DataMode values) const {
   std::vector<reference::StepReference> made;
   for (const Step& step : problem_.steps) {
-    made.push_back(reference::step_reference(problem_, step.index, data(values)));
+    made.push_back(reference::step_reference(problem_, step.index, values_.at(values).data.get()));
   }
-  return references_.emplace(values, std::move(made)).first->second;
+  return made;
+}
+
+void Verification::make_references_and_runs() {
+  for (const StrategyKind strategy : scenario().strategies) {
+    for (const DataMode mode : scenario().data.modes) {
+      runs_.try_emplace({strategy, mode});
+      if (mode == DataMode::poison && scenario().asks_for(Check::poison)) {
+        runs_.try_emplace({strategy, DataMode::random});
+      }
+      if (needs_single(strategy)) runs_.try_emplace({StrategyKind::single, mode});
+    }
+  }
+  std::vector<Task> tasks;
+  for (auto& entry : values_) {
+    tasks.emplace_back([this, &entry] {
+      entry.second.references.make([&] { return make_references(entry.first); });
+    });
+  }
+  for (auto& entry : runs_) {
+    tasks.emplace_back([this, &entry] {
+      // Of plans that are not runnable nobody asks for the run.
+      const Plans& plans = plans_.at(entry.first.first);
+      if (!plans.is_runnable.has(true)) return;
+      entry.second.make([&] { return execute(entry.first.first, entry.first.second); });
+    });
+  }
+  run_all(tasks);
 }
 
 run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
-  const std::vector<Plan>& made = plans(strategy);
+  const std::vector<Plan>& made = plans_.at(strategy).plans.get();
   const int devices = static_cast<int>(made.front().ranks.size());
   const std::unique_ptr<gpu::Lane> lane = verify_detail::open_lane(scenario(), options_, devices);
   run::RunOptions run_options;
@@ -109,36 +167,38 @@ run::RunCapture Verification::execute(StrategyKind strategy, DataMode mode) {
                                      ? verify_detail::default_kernel_directory()
                                      : options_.kernel_directory;
   run_options.mode = mode;
-  run::RunCapture capture = run::run_plans(problem_, data(mode), made, *lane, run_options);
-  if (options_.coverage != nullptr) options_.coverage->merge(lane->take_coverage());
+  run::RunCapture capture =
+      run::run_plans(problem_, values_.at(values_of(mode)).data.get(), made, *lane, run_options);
+  if (options_.coverage != nullptr) {
+    const Coverage coverage = lane->take_coverage();
+    const std::lock_guard lock{coverage_mutex_};
+    options_.coverage->merge(coverage);
+  }
   return capture;
 }
 
-const run::RunCapture* Verification::run_once(StrategyKind strategy, DataMode mode) {
-  if (!is_runnable(strategy)) return nullptr;
-  auto known = runs_.find({strategy, mode});
-  if (known == runs_.end()) {
-    known = runs_.emplace(Cell{strategy, mode}, execute(strategy, mode)).first;
-  }
-  return &known->second;
+/// Null when the plans are not run.
+const run::RunCapture* Verification::run_of(StrategyKind strategy, DataMode mode) const {
+  if (!plans_.at(strategy).is_runnable.get()) return nullptr;
+  return &runs_.at({strategy, mode}).get();
 }
 
 CellVerdict Verification::judge(StrategyKind strategy, DataMode mode) {
+  const Values& values = values_.at(values_of(mode));
   judge::CellEvidence evidence;
   evidence.problem = &problem_;
   evidence.strategy = strategy;
   evidence.mode = mode;
-  evidence.data = &data(mode);
-  evidence.plans = &plans(strategy);
-  evidence.reference = &references(mode);
-  evidence.run = run_once(strategy, mode);
+  evidence.data = &values.data.get();
+  evidence.plans = &plans_.at(strategy).plans.get();
+  evidence.reference = &values.references.get();
+  evidence.run = run_of(strategy, mode);
   if (evidence.run != nullptr && mode == DataMode::poison && scenario().asks_for(Check::poison)) {
-    evidence.random = run_once(strategy, DataMode::random);
+    evidence.random = run_of(strategy, DataMode::random);
   }
-  if (evidence.run != nullptr && strategy != StrategyKind::single &&
-      scenario().asks_for(Check::bitwise)) {
-    evidence.single = run_once(StrategyKind::single, mode);
-    evidence.single_plans = &plans(StrategyKind::single);
+  if (evidence.run != nullptr && needs_single(strategy)) {
+    evidence.single = run_of(StrategyKind::single, mode);
+    evidence.single_plans = &plans_.at(StrategyKind::single).plans.get();
   }
   std::optional<run::RunCapture> rerun;
   if (evidence.run != nullptr && scenario().asks_for(Check::determinism)) {
@@ -146,6 +206,20 @@ CellVerdict Verification::judge(StrategyKind strategy, DataMode mode) {
     evidence.rerun = &*rerun;
   }
   return judge::judge_cell(evidence);
+}
+
+/// Every strategy in every data mode.
+std::vector<CellVerdict> Verification::judge_all() {
+  make_plans_and_data();
+  make_references_and_runs();
+  std::vector<Cell> cells;
+  for (const StrategyKind strategy : scenario().strategies) {
+    for (const DataMode mode : scenario().data.modes) cells.emplace_back(strategy, mode);
+  }
+  std::vector<CellVerdict> verdicts(cells.size());
+  for_each_index(cells.size(), thread_count(options_.jobs),
+                 [&](std::size_t i) { verdicts[i] = judge(cells[i].first, cells[i].second); });
+  return verdicts;
 }
 
 std::string repro_command(const Scenario& scenario, const VerifyOptions& options) {
@@ -158,16 +232,6 @@ std::string repro_command(const Scenario& scenario, const VerifyOptions& options
   }
   for (const DataMode mode : options.modes) command += fmt::format(" --mode {}", name(mode));
   return command;
-}
-
-/// Every strategy in every data mode.
-void judge_problem(const Scenario& scenario, const VerifyOptions& options, Verdict& verdict) {
-  Verification verification{scenario, options};
-  for (const StrategyKind strategy : scenario.strategies) {
-    for (const DataMode mode : scenario.data.modes) {
-      verdict.cells.push_back(verification.judge(strategy, mode));
-    }
-  }
 }
 
 }  // namespace
@@ -204,7 +268,7 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   }
   verdict.repro = repro_command(effective, options);
   if (is_problem) {
-    judge_problem(effective, options, verdict);
+    verdict.cells = Verification{effective, options}.judge_all();
   } else {
     verdict.cells.push_back(verify_detail::judge_launches(effective, options));
   }

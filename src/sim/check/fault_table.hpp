@@ -11,6 +11,9 @@
 
 namespace cpverify::sim {
 
+/// A fault of a lane of the warp at `point`: who and where, not what.
+[[nodiscard]] Fault fault_at(const ExecutionPoint& point, std::uint32_t lane);
+
 /// Faults of one launch, one per (instruction, kind) in order of appearance; later ones of the same
 /// pair only count.
 class FaultTable {

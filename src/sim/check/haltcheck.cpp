@@ -8,8 +8,6 @@ namespace cpverify::sim {
 void Haltcheck::on_violation(const ExecutionPoint& point, const ViolationEvent& event) noexcept {
   switch (event.kind) {
     case FaultKind::illegal_instruction:
-    case FaultKind::mbarrier_misuse:
-    case FaultKind::unfinished_copy:
     case FaultKind::race:  // Of registers: that of memory is racecheck's own.
       faults_->add(point, event);
       return;

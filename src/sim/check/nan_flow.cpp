@@ -13,6 +13,7 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "sim/check/fault_table.hpp"
 #include "sim/check/register_place.hpp"
 #include "sim/check/special_values.hpp"
 #include "sim/isa/insn.hpp"
@@ -82,6 +83,11 @@ FloatShape sum_shape(const FlowStep& step, const FlowOperand& target) {
   return float_shape(target.type);
 }
 
+/// A wgmma: its sums are there when it is waited for, and its factors are not in registers.
+bool is_delayed(Op op) {
+  return info(op).name.starts_with("wgmma");
+}
+
 std::uint64_t element_bits(std::uint64_t bits, Type element, std::uint32_t index) {
   const std::uint32_t width = size_bytes(element);
   return width == 8 ? bits : (bits >> (8 * width * index)) & ((1ULL << (8 * width)) - 1);
@@ -148,7 +154,7 @@ void NanFlow::before(const FlowStep& step) {
   }
   const bool is_computing =
       step.flow->kind == FlowKind::compute || step.flow->kind == FlowKind::matrix;
-  if (!is_computing || !has_float_target(step)) return;
+  if (!is_computing || is_delayed(step.insn->op) || !has_float_target(step)) return;
   for (const FlowOperand& operand : step.flow->operands) {
     if (operand.role == Role::target || operand.role == Role::guard) continue;
     sources_.push_back(&operand);
@@ -172,6 +178,11 @@ void NanFlow::add_input(const FlowStep& step, std::size_t source, std::size_t la
   const std::uint32_t part = size_bytes(type) * element / kWordBytes;
   if (((shadow.mask(operand.slot, part) >> lane) & 1U) != 0) {
     input.node = shadow.origin(operand.slot, part, lane);
+    // Loads do not know the format: the upper half of an infinity in f32 is a NaN in f16.
+    if (input.kind != FloatClass::nan &&
+        origins_.origin(input.node).fault.kind == FaultKind::nan_read) {
+      input.node = 0;
+    }
   }
   inputs_.push_back(input);
 }
@@ -219,19 +230,8 @@ void NanFlow::find_product_inputs(const FlowStep& step, std::size_t target, std:
   }
 }
 
-Fault NanFlow::fault_at(const FlowStep& step, std::size_t lane) const {
-  const ExecutionPoint point = execution_point(*step.warp, step.insn);
-  const auto thread = static_cast<std::uint32_t>(point.warp * kLanes + lane);
-  Fault fault;
-  fault.device = point.device;
-  fault.kernel = point.kernel;
-  fault.source_file = point.source_file;
-  fault.source_line = point.source_line;
-  fault.ptx_line = point.ptx_line;
-  fault.cta = point.cta;
-  fault.thread = {thread % point.block[0], thread / point.block[0] % point.block[1],
-                  thread / point.block[0] / point.block[1]};
-  return fault;
+Fault NanFlow::make_fault(const FlowStep& step, std::size_t lane) {
+  return fault_at(execution_point(*step.warp, step.insn), static_cast<std::uint32_t>(lane));
 }
 
 /// The operands a, b, c of the element that inputs_ begins with; of a matrix product the sum only.
@@ -264,7 +264,7 @@ std::uint32_t NanFlow::made_here(const FlowStep& step, std::size_t lane, FloatCl
                            : result == FloatClass::positive_infinity ? "+inf"
                                                                      : "-inf";
   SpecialOrigin origin;
-  origin.fault = fault_at(step, lane);
+  origin.fault = make_fault(step, lane);
   origin.fault.kind =
       result == FloatClass::nan ? FaultKind::nan_produced : FaultKind::infinity_produced;
   origin.is_reported = result != FloatClass::negative_infinity;
@@ -295,7 +295,7 @@ std::uint32_t NanFlow::node_of(const FlowStep& step, std::size_t lane, FloatClas
   if (is_given && !is_nan) return 0;
   if (is_given) {
     SpecialOrigin origin;
-    origin.fault = fault_at(step, lane);
+    origin.fault = make_fault(step, lane);
     origin.fault.kind = FaultKind::nan_read;
     origin.fault.space = MemorySpace::registers;
     origin.fault.detail = "a NaN operand that no instruction has made of numbers";
@@ -414,7 +414,7 @@ void NanFlow::after(const FlowStep& step) {
   switch (step.flow->kind) {
     case FlowKind::compute:
     case FlowKind::matrix:
-      if (!is_move(step.insn->op)) compute(step);
+      if (!is_move(step.insn->op) && !is_delayed(step.insn->op)) compute(step);
       break;
     case FlowKind::load:
       load(step);

@@ -82,7 +82,7 @@ class NanFlow final : public FlowChecker {
                 std::uint32_t node);
   void copy_asynchronously(const FlowStep& step);
   void write_marks(const FlowStep& step);
-  [[nodiscard]] Fault fault_at(const FlowStep& step, std::size_t lane) const;
+  [[nodiscard]] static Fault make_fault(const FlowStep& step, std::size_t lane);
   void report(const FlowStep& step, const TracedAccess& traced, std::size_t lane,
               std::uint32_t byte, std::uint32_t node);
 

@@ -86,7 +86,7 @@ bool is_special_double(const FlowOperand& operand, std::uint64_t bits) {
 std::uint32_t NanFlow::read_node(const FlowStep& step, const TracedAccess& traced, std::size_t lane,
                                  std::uint32_t byte) {
   SpecialOrigin origin;
-  origin.fault = fault_at(step, lane);
+  origin.fault = make_fault(step, lane);
   origin.fault.kind = FaultKind::nan_read;
   origin.fault.space = traced.space;
   origin.fault.address = traced.addresses[lane] + byte;

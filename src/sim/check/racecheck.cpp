@@ -178,13 +178,14 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
   Maps& maps = maps_of(point, event);
   maps.warps.touch(touch, conflicts_);
   if (!conflicts_.empty()) report(point, event, false);
-  if (is_strong(event)) {
+  const bool is_strong_between_ctas = is_strong(event) && !event.is_cta_scope;
+  if (is_strong_between_ctas) {
     for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(left));
       cta_order_.synchronise(event.addresses[lane], event.kind, event.order);
     }
   }
-  touch.label = RaceLabel::make(cta_order_.time(), point, is_strong(event), false);
+  touch.label = RaceLabel::make(cta_order_.time(), point, is_strong_between_ctas, false);
   touch.order = &cta_order_;
   touch.is_pending = false;
   maps.ctas.touch(touch, conflicts_);

@@ -6,18 +6,7 @@
 namespace cpverify::sim {
 
 void Synccheck::on_violation(const ExecutionPoint& point, const ViolationEvent& event) noexcept {
-  switch (event.kind) {
-    case FaultKind::deadlock:
-    case FaultKind::barrier_divergence:
-    case FaultKind::barrier_mismatch:
-    case FaultKind::invalid_barrier:
-    case FaultKind::warp_divergence:
-    case FaultKind::invalid_membermask:
-      faults_->add(point, event);
-      return;
-    default:
-      return;
-  }
+  if (is_of_synchronisation(event.kind)) faults_->add(point, event);
 }
 
 }  // namespace cpverify::sim

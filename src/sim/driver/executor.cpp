@@ -147,6 +147,7 @@ void Executor::run(const Piece& piece, LaunchWork& work) {
   for (const Fault& fault : result.faults) faults_.add(fault);
   time_ns_ += result.warp_instructions;
   if (result.status == LaunchStatus::completed) {
+    if (is_race_checked_) *piece.operation->sites = footprint.sites();
     return finish(piece, std::nullopt, is_race_checked_ ? footprint.footprint() : Footprint{});
   }
   if (result.status == LaunchStatus::aborted) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cpverify/fault.hpp"
@@ -41,9 +42,11 @@ void append(Footprint& footprint, const Span& span) {
 }
 
 std::size_t use_of(const AccessEvent& event) noexcept {
-  if (event.kind == AccessKind::atomic) return kStrong + kWrite;
-  const bool is_write = event.kind == AccessKind::write || event.kind == AccessKind::async_write;
-  return (event.order == MemoryOrder::weak ? 0 : kStrong) + (is_write ? kWrite : kRead);
+  const bool is_atomic = event.kind == AccessKind::atomic;
+  const bool is_write =
+      is_atomic || event.kind == AccessKind::write || event.kind == AccessKind::async_write;
+  const bool is_strong = !event.is_cta_scope && (is_atomic || event.order != MemoryOrder::weak);
+  return (is_strong ? kStrong : 0) + (is_write ? kWrite : kRead);
 }
 
 }  // namespace
@@ -56,23 +59,45 @@ FootprintObserver::Bits& FootprintObserver::bits_of(const AccessEvent& event) {
   return *last_;
 }
 
-void FootprintObserver::on_access(const ExecutionPoint& /*point*/,
-                                  const AccessEvent& event) noexcept {
+void FootprintObserver::add_reach(const ExecutionPoint& point, const AccessEvent& event,
+                                  std::uint64_t begin, std::uint64_t end) {
+  if (reaches_.size() <= point.instruction) reaches_.resize(point.instruction + std::size_t{1});
+  std::vector<Reach>& reaches = reaches_[point.instruction];
+  const auto use = static_cast<Uses>(1U << use_of(event));
+  const auto known = std::find_if(reaches.begin(), reaches.end(), [&](const Reach& reach) {
+    return reach.base == event.base && reach.site.uses == use;
+  });
+  if (known != reaches.end()) {
+    known->site.begin = std::min(known->site.begin, begin);
+    known->site.end = std::max(known->site.end, end);
+    return;
+  }
+  reaches.push_back(
+      {event.base,
+       {std::string{point.source_file}, point.source_line, point.ptx_line, begin, end, use}});
+}
+
+void FootprintObserver::on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept {
   if (event.space != MemorySpace::global || event.base == 0) return;
   std::vector<std::uint64_t>& words = bits_of(event)[use_of(event)];
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  std::uint64_t lowest = ~std::uint64_t{0};
+  std::uint64_t highest = 0;
   // Most warps touch one run of bytes; it is set at once.
   for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
-    const std::uint64_t offset =
-        event.addresses[static_cast<std::size_t>(std::countr_zero(left))] - event.base;
+    const std::uint64_t address = event.addresses[static_cast<std::size_t>(std::countr_zero(left))];
+    const std::uint64_t offset = address - event.base;
     if (offset != end || begin == end) {
       set_bits(words, begin, end);
       begin = offset;
     }
     end = offset + event.size_bytes;
+    lowest = std::min(lowest, address);
+    highest = std::max(highest, address + event.size_bytes);
   }
   set_bits(words, begin, end);
+  if (lowest < highest) add_reach(point, event, lowest, highest);
 }
 
 void FootprintObserver::add_words(std::uint64_t base, const Bits& bits, Footprint& footprint) {
@@ -95,6 +120,14 @@ void FootprintObserver::add_words(std::uint64_t base, const Bits& bits, Footprin
       append(footprint, {begin, begin + step, uses});
     }
   }
+}
+
+AccessSites FootprintObserver::sites() const {
+  AccessSites sites;
+  for (const std::vector<Reach>& reaches : reaches_) {
+    for (const Reach& reach : reaches) sites.push_back(reach.site);
+  }
+  return sites;
 }
 
 Footprint FootprintObserver::footprint() const {

@@ -17,17 +17,28 @@ class FootprintObserver final : public Observer {
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
 
   [[nodiscard]] Footprint footprint() const;
+  /// In the order of the kernel's text.
+  [[nodiscard]] AccessSites sites() const;
 
  private:
   /// By use: reads, writes, strong reads, strong writes.
   using Bits = std::array<std::vector<std::uint64_t>, 4>;
 
+  /// What one instruction did in one allocation.
+  struct Reach {
+    std::uint64_t base = 0;
+    AccessSite site;
+  };
+
+  void add_reach(const ExecutionPoint& point, const AccessEvent& event, std::uint64_t begin,
+                 std::uint64_t end);
   [[nodiscard]] Bits& bits_of(const AccessEvent& event);
   static void add_words(std::uint64_t base, const Bits& bits, Footprint& footprint);
 
   std::map<std::uint64_t, Bits> by_base_;
   std::uint64_t last_base_ = 0;
   Bits* last_ = nullptr;
+  std::vector<std::vector<Reach>> reaches_;  ///< By instruction.
 };
 
 }  // namespace cpverify::sim

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,6 +42,35 @@ std::string_view verb(Uses uses) noexcept {
   const bool is_read = (uses & (kReads | kStrongReads)) != 0;
   if (is_written && is_read) return "reads and writes";
   return is_written ? "writes" : "reads";
+}
+
+/// The instruction that touched the byte so: of those whose reach holds it, the one that reaches
+/// the fewest bytes. Null when the operation is no kernel.
+const AccessSite* site_of(const Operation& operation, std::uint64_t address, Uses uses) {
+  const AccessSite* nearest = nullptr;
+  for (const AccessSite& site : *operation.sites) {
+    if (address < site.begin || address >= site.end || (site.uses & uses) == 0) continue;
+    if (nearest == nullptr || site.end - site.begin < nearest->end - nearest->begin) {
+      nearest = &site;
+    }
+  }
+  return nearest;
+}
+
+/// Of two operations that race at a byte: what of this one can race with those uses of the other.
+Uses racing_uses(Uses own, Uses other) {
+  Uses racing = 0;
+  for (const Uses use : {kReads, kWrites, kStrongReads, kStrongWrites}) {
+    if ((own & use) != 0 && is_conflict(use, other)) racing = static_cast<Uses>(racing | use);
+  }
+  return racing;
+}
+
+std::string site_text(const AccessSite* site) {
+  if (site == nullptr) return {};
+  return site->source_file.empty() ? fmt::format(" (PTX line {})", site->ptx_line)
+                                   : fmt::format(" ({}:{}, PTX line {})", site->source_file,
+                                                 site->source_line, site->ptx_line);
 }
 
 }  // namespace
@@ -147,10 +177,19 @@ void StreamRaces::report(const Operation& operation) {
       fault.allocation = race.allocation->base;
       fault.allocation_bytes = race.allocation->size_bytes;
     }
-    fault.detail =
-        fmt::format("{} {} what {} {}; no stream, event, graph or synchronisation orders the two",
-                    operation.description, verb(race.later_uses), race.earlier->description,
-                    verb(race.earlier_uses));
+    const AccessSite* const later =
+        site_of(operation, race.first, racing_uses(race.later_uses, race.earlier_uses));
+    if (later != nullptr) {
+      fault.source_file = later->source_file;
+      fault.source_line = later->source_line;
+      fault.ptx_line = later->ptx_line;
+    }
+    const AccessSite* const earlier =
+        site_of(*race.earlier, race.first, racing_uses(race.earlier_uses, race.later_uses));
+    fault.detail = fmt::format(
+        "{} {}{} what {} {}{}; no stream, event, graph or synchronisation orders the two",
+        operation.description, verb(race.later_uses), site_text(later), race.earlier->description,
+        verb(race.earlier_uses), site_text(earlier));
     faults_.add(fault);
   }
 }

@@ -393,7 +393,8 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   event.lanes = access.lanes;
   event.size_bytes = lookup.shape.size_bytes;
   event.addresses = *lookup.addresses;
-  event.order = modifiers.is_cta_scope ? MemoryOrder::weak : modifiers.order;
+  event.order = modifiers.order;
+  event.is_cta_scope = modifiers.is_cta_scope;
   event.object_bytes = access.bytes->size();
   event.memory = access.bytes->data();
   if (event.space == MemorySpace::global) {

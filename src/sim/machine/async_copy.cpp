@@ -31,12 +31,15 @@ void complete(const AsyncCopies::Copy& copy, std::uint32_t lanes, CheckedBytes& 
 }  // namespace
 
 void AsyncCopies::reset() noexcept {
+  if (!is_used_) return;
+  is_used_ = false;
   copies_.clear();
   issued_ = 0;
   committed_.fill(0);
 }
 
 void AsyncCopies::issue(const Copy& copy, CheckedBytes& shared) {
+  is_used_ = true;
   copies_.push_back(copy);
   copies_.back().group = committed_;
   copies_.back().sequence = issued_++;
@@ -45,6 +48,7 @@ void AsyncCopies::issue(const Copy& copy, CheckedBytes& shared) {
 }
 
 void AsyncCopies::commit(std::uint32_t lanes) noexcept {
+  is_used_ = true;
   for_each_lane(lanes, [this](std::size_t lane) { ++committed_[lane]; });
 }
 

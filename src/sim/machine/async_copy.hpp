@@ -51,6 +51,7 @@ class AsyncCopies {
   std::uint64_t issued_ = 0;
   std::vector<Copy> copies_;  ///< In order of issue.
   std::array<std::uint32_t, 32> committed_{};
+  bool is_used_ = false;  ///< Since reset(), which every warp of every CTA begins with.
 };
 
 }  // namespace cpverify::sim

@@ -44,6 +44,7 @@ constexpr Family kFamilies[] = {
     {"bar_", FlowKind::control},
     {"barrier_", FlowKind::control},
     {"mbarrier", FlowKind::copy},
+    {"bulk_", FlowKind::copy},
     {"prefetch", FlowKind::copy},
     {"nanosleep", FlowKind::control},
 };
@@ -88,7 +89,7 @@ void add_operand(const OperandSpec& spec, const Form& form, FlowKind kind, std::
   operand.type = spec.type(form.modifiers);
   operand.width = static_cast<std::uint8_t>(size_bytes(operand.type));
   const std::size_t count = spec.count == 0 ? form.modifiers.vector : spec.count;
-  if (spec.role == OperandSpec::Role::address) {
+  if (spec.role == OperandSpec::Role::address || spec.role == OperandSpec::Role::pointer) {
     operand.role = Role::address;
     operand.type = Type::u64;
     operand.width = 8;
@@ -164,7 +165,10 @@ Dataflow dataflow(const Code& code, std::size_t index) {
     add_operand(spec, form, flow.kind, sources, flow);
   }
   const std::vector<std::uint32_t> rows = rows_of(code, insn, flow.operands.size());
-  bool is_first_address = true;
+  const auto specs = operand_specs(form.op);
+  bool is_first_address = std::any_of(specs.begin(), specs.end(), [](const OperandSpec& spec) {
+    return spec.role == OperandSpec::Role::address;
+  });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     FlowOperand& operand = flow.operands[i];
     operand.row = rows[i];

@@ -12,8 +12,10 @@
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/access.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/plain_access.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/whole_warp.hpp"
 
@@ -38,6 +40,17 @@ Matrix transposed(const Matrix& matrix) {
   return result;
 }
 
+/// The rows that 8 lanes address become the lanes of a register.
+template <bool is_transposed>
+void gather_rows(const std::byte* shared, const std::uint32_t* offsets, std::byte* target) {
+  Matrix matrix;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.
+  for (std::size_t row = 0; row < kMatrixRows; ++row) {
+    std::memcpy(matrix[row].data(), shared + offsets[row], kRowBytes);
+  }
+  if constexpr (is_transposed) matrix = transposed(matrix);
+  std::memcpy(target, matrix.data(), sizeof matrix);
+}
+
 /// Only the lanes that address a row of `count` matrices need a good address.
 constexpr std::uint32_t address_lanes(std::size_t count) {
   return count == 4 ? kFullMask : (1U << (count * kMatrixRows % 32)) - 1;
@@ -46,6 +59,15 @@ constexpr std::uint32_t address_lanes(std::size_t count) {
 template <std::size_t count, bool is_transposed>
 const Insn* load_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
   if (!is_whole_warp(warp, insn, mask)) return nullptr;
+  if constexpr (count * kMatrixRows == kLanes) {
+    alignas(64) std::array<std::uint32_t, kLanes> offsets{};
+    const CheckedBytes* const shared = plain_rows<kRowBytes>(warp, insn, insn->r[count], offsets);
+    for (std::size_t i = 0; i < count && shared != nullptr; ++i) {
+      gather_rows<is_transposed>(shared->data(), &offsets[i * kMatrixRows],
+                                 warp.row<std::byte>(insn->r[i]));
+    }
+    if (shared != nullptr) return insn + 1;
+  }
   AddressOperand address = address_operand(insn, count);
   std::array<Matrix, count> matrices{};
   Access access;

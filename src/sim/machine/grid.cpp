@@ -74,11 +74,6 @@ void GridRunner::run() {
   }
 }
 
-Warp& GridRunner::warp(std::size_t candidate) noexcept {
-  return slots_[candidate / places_per_cta_].runner->cta().warps[candidate % places_per_cta_ /
-                                                                 places_per_warp_];
-}
-
 bool GridRunner::is_ready(std::size_t candidate) noexcept {
   const Warp& candidates_warp = warp(candidate);
   if (!launch_->is_independent) return candidates_warp.state == WarpState::ready;
@@ -125,6 +120,10 @@ void GridRunner::add_cluster() {
     clusters_.back()->ctas.push_back(&slots_.back().runner->cta());
   }
   candidates_.resize(slots_.size() * places_per_cta_);
+  for (std::size_t i = warps_.size(); i < candidates_.size(); ++i) {
+    Cta& cta = slots_[i / places_per_cta_].runner->cta();
+    warps_.push_back(&cta.warps[i % places_per_cta_ / places_per_warp_]);
+  }
   progress_.resize(candidates_.size());
   start_cluster(clusters_.size() - 1);
 }

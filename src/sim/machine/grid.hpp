@@ -35,7 +35,7 @@ class GridRunner {
   /// Slots of the CTAs of one cluster, which start and end together, follow each other.
   using Clusters = std::vector<std::unique_ptr<Cluster>>;
 
-  [[nodiscard]] Warp& warp(std::size_t candidate) noexcept;
+  [[nodiscard]] Warp& warp(std::size_t candidate) noexcept { return *warps_[candidate]; }
   [[nodiscard]] bool can_add_slot() const noexcept;
   void add_cluster();
   void start_cluster(std::size_t cluster);
@@ -72,6 +72,7 @@ class GridRunner {
   std::vector<Slot> slots_;
   Clusters clusters_;
   std::vector<Candidate> candidates_;
+  std::vector<Warp*> warps_;        ///< Of each candidate.
   std::vector<Progress> progress_;  ///< One per candidate.
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -85,6 +86,34 @@ inline PlainAccess plain_access(Warp& warp, const Insn* insn, std::uint32_t row)
   }
   access.bytes = bytes;
   return access;
+}
+
+/// Rows of `size_bytes` bytes, one per lane, anywhere in the CTA's shared memory. Fills `offsets`
+/// and gives that memory when all are inside, aligned and written and nobody watches; null else:
+/// begin_access() finds out why.
+template <std::uint32_t size_bytes>
+inline const CheckedBytes* plain_rows(Warp& warp, const Insn* insn, std::uint32_t row,
+                                      std::array<std::uint32_t, kLanes>& offsets) {
+  const bool is_watched = !warp.cta->launch->access_observers.empty() || warp.trace != nullptr;
+  const CheckedBytes& shared = warp.cta->shared;
+  if (insn->space != Space::shared || insn->address_bytes != 4 || is_watched) return nullptr;
+  if (shared.size() < size_bytes) return nullptr;
+  const auto* const addresses = warp.row<const std::uint32_t>(row);
+  const auto last = static_cast<std::uint32_t>(shared.size() - size_bytes);
+  std::uint32_t bits = 0;
+  std::uint32_t greatest = 0;
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    offsets[lane] = addresses[lane] + static_cast<std::uint32_t>(insn->offset);
+    bits |= offsets[lane];
+    greatest = offsets[lane] > greatest ? offsets[lane] : greatest;
+  }
+  if (greatest > last || bits % size_bytes != 0) return nullptr;
+  if (shared.is_all_written()) return &shared;
+  bool is_written = true;
+  for (const std::uint32_t offset : offsets) {
+    is_written = is_written && shared.is_block_written(offset, size_bytes);
+  }
+  return is_written ? &shared : nullptr;
 }
 
 }  // namespace cpverify::sim

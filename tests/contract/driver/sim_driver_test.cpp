@@ -261,8 +261,8 @@ TEST_F(SimDriverTest, AKernelThatReadsUnwrittenMemoryIsReportedAndGoesOn) {
   ASSERT_THAT(faults, SizeIs(1));
   EXPECT_EQ(faults[0].kind, FaultKind::uninitialised_read);
   EXPECT_EQ(faults[0].kernel, "add");
-  // The load is the 27th line of the text.
-  EXPECT_EQ(faults[0].ptx_line, 27U);
+  // Where the sum is stored, two lines after the load, which is the 27th of the text.
+  EXPECT_EQ(faults[0].ptx_line, 29U);
 }
 
 TEST_F(SimDriverTest, CopiesCarryWhatIsUnwrittenToAnotherDevice) {

@@ -46,8 +46,45 @@ TEST_F(StreamRacesTest, AKernelWithoutAWaitForTheOtherStreamsKernelRaces) {
   EXPECT_EQ(faults[0].address, words + 128);
   EXPECT_EQ(faults[0].size_bytes, 64U);
   EXPECT_THAT(faults[0].detail,
-              AllOf(HasSubstr("kernel 'add' on stream 2 of device 0 reads and writes"),
-                    HasSubstr("kernel 'add' on stream 1 of device 0 reads and writes")));
+              AllOf(HasSubstr("kernel 'add' on stream 2 of device 0 reads and writes (PTX line "),
+                    HasSubstr("kernel 'add' on stream 1 of device 0 reads and writes (PTX line ")));
+  EXPECT_GT(faults[0].ptx_line, 0U);
+}
+
+/// A kernel with the parameters of add() that adds 1 to the first word, with an atomic of this
+/// scope.
+std::string count_text(const std::string& scope) {
+  return ".version 7.5\n.target sm_80\n.address_size 64\n"
+         ".visible .entry count(.param .u64 p, .param .u32 n, .param .u32 v) {\n"
+         ".reg .b64 %d<3>; .reg .b32 %r<2>; .reg .pred %p<2>;\n"
+         ".loc 1 6 1\nld.param.u64 %d0, [p]; mov.u32 %r0, %tid.x;\n"
+         "setp.ne.u32 %p0, %r0, 0; @%p0 ret;\n"
+         ".loc 1 7 1\nred.relaxed." +
+         scope +
+         ".global.add.u32 [%d0], 1;\n"
+         "ret; }\n.file 1 \"count.cu\"\n";
+}
+
+TEST_F(StreamRacesTest, AtomicsOfTheScopeOfACtaRaceAndTheirLinesAreNamed) {
+  DeviceSession session{*driver_, 0};
+  const CuDevicePtr words = session.allocate_with(Words(64, 1));
+  ASSERT_EQ(driver_->cuStreamSynchronize(session.stream), ok());
+  const gpu::CuStream other = new_stream();
+  const gpu::CuFunction gpu_wide = load("count", count_text("gpu").c_str());
+  ASSERT_EQ(add(gpu_wide, session.stream, words, 1, 1), ok());
+  ASSERT_EQ(add(gpu_wide, other, words, 1, 1), ok());
+  ASSERT_EQ(driver_->cuCtxSynchronize(), ok());
+  EXPECT_THAT(driver_->take_faults(), IsEmpty());
+  const gpu::CuFunction cta_wide = load("count", count_text("cta").c_str());
+  ASSERT_EQ(add(cta_wide, session.stream, words + 4, 1, 1), ok());
+  ASSERT_EQ(add(cta_wide, other, words + 4, 1, 1), ok());
+  ASSERT_EQ(driver_->cuCtxSynchronize(), ok());
+  const std::vector<Fault> faults = driver_->take_faults();
+  ASSERT_THAT(faults, SizeIs(1));
+  EXPECT_EQ(faults[0].kind, FaultKind::race);
+  EXPECT_EQ(faults[0].source_file, "count.cu");
+  EXPECT_EQ(faults[0].source_line, 7U);
+  EXPECT_THAT(faults[0].detail, HasSubstr("on stream 1 of device 0 writes (count.cu:7, PTX line "));
 }
 
 TEST_F(StreamRacesTest, AnEventOrdersThem) {

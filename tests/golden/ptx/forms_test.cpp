@@ -115,25 +115,29 @@ std::string kernel(const std::string& text) {
 
 constexpr std::size_t kOutWords = 15 * kLaneCount;
 
-void add_run(const Program& program, GlobalMemory& memory, std::size_t batch, std::uint32_t lanes,
-             Fnv1a& hash, bool is_warpgroup_wide = false) {
+struct Run {
+  std::size_t batch = 0;  ///< Of register values.
+  std::uint32_t lanes = 0;
+  std::size_t warps = 1;
+};
+
+void add_run(const Program& program, GlobalMemory& memory, const Run& run, Fnv1a& hash) {
   std::vector<std::uint64_t> in;
   for (std::size_t i = 0; i < kRegisters; ++i) {
-    const auto values = register_values(batch, i);
+    const auto values = register_values(run.batch, i);
     in.insert(in.end(), values.begin(), values.end());
   }
   std::vector<std::byte> bytes(kMemoryBytes);
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(37 * i + batch);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(37 * i + run.batch);
   struct {
     std::uint64_t in, out, memory, lanes;
   } parameters{memory.allocate(0, in.size() * 8), memory.allocate(0, kOutWords * 8),
-               memory.allocate(0, kMemoryBytes), lanes};
+               memory.allocate(0, kMemoryBytes), run.lanes};
   ASSERT_FALSE(memory.write(parameters.in, std::as_bytes(std::span{in})).has_value());
   ASSERT_FALSE(memory.write(parameters.memory, bytes).has_value());
   LaunchRequest request;
-  // All warps of a warpgroup do the same; the last one's results stay.
-  request.block = {static_cast<std::uint32_t>(is_warpgroup_wide ? 4 * kLaneCount : kLaneCount), 1,
-                   1};
+  request.block = {static_cast<std::uint32_t>(run.warps * kLaneCount), 1, 1};
   request.parameters = std::as_bytes(std::span{&parameters, 1}).first(28);
   const LaunchResult result = launch(memory, *program.find("k"), request);
   // A run that faults would hash what it did not do.
@@ -146,20 +150,30 @@ void add_run(const Program& program, GlobalMemory& memory, std::size_t batch, st
   hash.add_bytes(bytes.data(), bytes.size());
 }
 
+/// How many warps do the same; one, unless the form is of several. The last one's results stay.
+std::size_t warps_of(const std::string& text) {
+  if (text.find("wgmma") != std::string::npos || text.find("setmaxnreg") != std::string::npos) {
+    return 4;
+  }
+  // Both arrive, or the barrier would be left waiting.
+  return text.find("arrive 1, 64") != std::string::npos ||
+                 text.find("arrive.aligned 1, 64") != std::string::npos
+             ? 2
+             : 1;
+}
+
 std::string hash_of(const std::string& text, VectorWidth width) {
   SCOPED_TRACE(text);
   GlobalMemory memory;
   const Program program{kernel(text), text, memory, 0, width};
   Fnv1a hash;
-  const bool is_warpgroup_wide =
-      text.find("wgmma") != std::string::npos || text.find("setmaxnreg") != std::string::npos;
   for (std::size_t batch = 0; batch < kBatches; ++batch) {
-    add_run(program, memory, batch, 32, hash, is_warpgroup_wide);
+    add_run(program, memory, {batch, 32, warps_of(text)}, hash);
   }
   // Instructions that name all lanes must not run with some.
   const bool is_warp_wide = text.find(".sync") != std::string::npos ||
                             text.find(".red.popc") != std::string::npos || text.starts_with("bar");
-  if (!is_warp_wide) add_run(program, memory, 0, 11, hash);
+  if (!is_warp_wide) add_run(program, memory, {0, 11, 1}, hash);
   return fmt::format("{:016x}", hash.value());
 }
 

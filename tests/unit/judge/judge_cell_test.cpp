@@ -30,7 +30,7 @@ TEST(JudgeCell, PassesAnIdealRunInEveryModeAndStrategy) {
       const CellVerdict verdict = IdealCell{problem, strategy, mode}.judge();
       EXPECT_EQ(verdict.outcome, Outcome::passed) << test::dump(verdict.findings);
       EXPECT_EQ(verdict.digest, "0000000000001234");
-      EXPECT_EQ(verdict.checks.size(), 13U);
+      EXPECT_EQ(verdict.checks.size(), 14U);
       for (const Check check : {Check::metadata, Check::memcheck, Check::initcheck, Check::kv_pool,
                                 Check::lse, Check::output}) {
         EXPECT_EQ(result_of(verdict, check).outcome, Outcome::passed) << name(check);

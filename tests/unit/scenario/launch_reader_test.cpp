@@ -98,7 +98,7 @@ TEST(LaunchReader, FindsAFileBesideTheScenario) {
 
 TEST(LaunchReader, ChecksEverythingThatAKernelAloneHasAndRacesToo) {
   EXPECT_EQ(read({}).checks, (std::vector{Check::memcheck, Check::initcheck, Check::racecheck,
-                                          Check::output, Check::determinism}));
+                                          Check::synccheck, Check::output, Check::determinism}));
   EXPECT_EQ(read({.rest = "checks: [racecheck, memcheck]"}).checks,
             (std::vector{Check::memcheck, Check::racecheck}));
 }

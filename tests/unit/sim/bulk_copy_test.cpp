@@ -26,15 +26,15 @@ CtaRun run_cta(const std::string& body) {
   std::iota(in.begin(), in.end(), 1000U);
   const std::uint64_t source = device.upload(in);
   const std::uint64_t target = device.upload(U32s(256, 0));
-  device.load(
-      kernel_text(2,
-                  ".shared .align 8 .b64 bar[4]; .shared .align 128 .b8 tile[2048];\n"
-                  "ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mov.u32 %r9, %tid.x; "
-                  "setp.eq.u32 %p9, %r9, 0; mad.wide.u32 %d3, %r9, 4, %d2; mov.u32 %r2, tile; "
-                  "mad.lo.u32 %r3, %r9, 4, %r2; @%p9 mbarrier.init.shared::cta.b64 [bar], 1; "
-                  "@%p9 mbarrier.init.shared::cta.b64 [bar+16], 1; "
-                  "fence.proxy.async; bar.sync 0;\n" +
-                      body));
+  device.load(kernel_text(
+      2,
+      ".shared .align 8 .b64 bar[4]; .shared .align 128 .b8 tile[2048];\n"
+      "ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mov.u32 %r9, %tid.x; "
+      "mov.u64 %d9, 0; setp.eq.u32 %p9, %r9, 0; mad.wide.u32 %d3, %r9, 4, %d2; mov.u32 %r2, tile; "
+      "mad.lo.u32 %r3, %r9, 4, %r2; @%p9 mbarrier.init.shared::cta.b64 [bar], 1; "
+      "@%p9 mbarrier.init.shared::cta.b64 [bar+16], 1; "
+      "fence.proxy.async; bar.sync 0;\n" +
+          body));
   CtaRun run;
   run.result = device.run("k", race_checked({1, 1, 1}, {64, 1, 1}), Parameters{source, target});
   run.out = device.download<std::uint32_t>(target, 256);

@@ -192,8 +192,11 @@ TEST(Cluster, ReportsTheMemoryOfACtaThatHasExited) {
 }
 
 TEST(Cluster, ReportsUnwrittenMemoryOfOthers) {
+  // What has been loaded is used, for a branch.
   const std::string load =
-      "mapa.shared::cluster.u32 %r6, %r3, 1; @%p1 ld.shared::cluster.u32 %r7, [%r6];\n" + kSync;
+      "mov.u32 %r7, 0; mapa.shared::cluster.u32 %r6, %r3, 1; "
+      "@%p1 ld.shared::cluster.u32 %r7, [%r6]; setp.eq.u32 %p3, %r7, 0; @%p3 bra USED; USED:\n" +
+      kSync;
   expect_fault(run_clusters(load, 2, {2, 1, 1}, 1), FaultKind::uninitialised_read, "");
   const Outcome clean = run_clusters("st.shared.u32 [%r3], 1;\n" + kSync + load, 2, {2, 1, 1}, 1);
   EXPECT_THAT(clean.result.faults, IsEmpty()) << describe(clean.result.faults);

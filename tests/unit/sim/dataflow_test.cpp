@@ -52,7 +52,9 @@ TEST(Dataflow, EveryRowHasRolesForAllOfItsRegisters) {
       const std::size_t here = (spec.count == 0 ? 1U : spec.count) + (spec.has_pair ? 1U : 0U);
       registers += here;
       if (spec.role == OperandSpec::Role::target) targets += here;
-      if (spec.role == OperandSpec::Role::address) ++addresses;
+      if (spec.role == OperandSpec::Role::address || spec.role == OperandSpec::Role::pointer) {
+        ++addresses;
+      }
     }
     EXPECT_EQ(flow.operands.size(), registers) << name;
     EXPECT_EQ(count(flow, Role::target), targets) << name;

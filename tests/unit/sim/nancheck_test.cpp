@@ -204,6 +204,21 @@ TEST(Nancheck, NanThatTheHostHasWrittenIsNamedByItsPlaceWhenItIsComputedWith) {
   EXPECT_EQ(faults[0].count, 1U);
 }
 
+/// The upper half of an infinity in f32, 0x7f80, would be a NaN in f16.
+TEST(Nancheck, InfinityThatTheHostHasWrittenIsNoNan) {
+  std::vector<float> given(32, 1.0F);
+  given[9] = std::numeric_limits<float>::infinity();
+  given[10] = -given[9];
+  NanRun run{given};
+  EXPECT_THAT(run.launch("add.f32 %f1, %f0, %f0; st.global.f32 [%d3], %f1;"), IsEmpty());
+  NanRun other{given};
+  const std::vector<Fault> faults =
+      other.launch("sub.f32 %f1, %f0, %f0; st.global.f32 [%d3], %f1;");
+  ASSERT_EQ(faults.size(), 1U) << describe(faults);
+  EXPECT_EQ(faults[0].kind, FaultKind::nan_produced);
+  EXPECT_EQ(faults[0].count, 2U);
+}
+
 TEST(SpecialValues, AreToldApartInEveryFormat) {
   EXPECT_EQ(classify(Type::f32, 0x7f7fffff), FloatClass::finite);
   EXPECT_EQ(classify(Type::f32, 0x7f800000), FloatClass::positive_infinity);

@@ -172,6 +172,23 @@ std::vector<RacePair> cta_pairs() {
        "@%p3 st.global.u32 [%d2], %r0; @%p2 atom.acq_rel.gpu.global.add.u32 %r11, [%d5], 1; "
        "@!%p3 ld.global.u32 %r10, [%d2];",
        kGlobal, "this read and the write by cta (0,0,0)"},
+      {"ReleaseAndAcquireOfTheCtasScope", 2, 32,
+       "@%p3 st.global.u32 [%d2], %r0; @%p2 atom.acq_rel.cta.global.add.u32 %r11, [%d5], 1; "
+       "@!%p3 ld.global.u32 %r10, [%d2];",
+       "@%p3 st.global.u32 [%d2], %r0; @%p2 atom.acq_rel.sys.global.add.u32 %r11, [%d5], 1; "
+       "@!%p3 ld.global.u32 %r10, [%d2];",
+       kGlobal, "this atomic and the atomic by cta (0,0,0)"},
+      {"AtomicsOfTheCtasScope", 2, 32, "red.relaxed.cta.global.add.u32 [%d2], 1;",
+       "red.relaxed.cta.global.add.u32 [%d3], 1;", kGlobal,
+       "this atomic and the atomic by cta (0,0,0)"},
+      {"AtomicOfOneScopeMeetsAnother", 2, 32,
+       "@%p3 red.relaxed.cta.global.add.u32 [%d2], 1; @!%p3 red.global.add.u32 [%d2], 1;",
+       "red.relaxed.gpu.global.add.u32 [%d2], 1;", kGlobal,
+       "this atomic and the atomic by cta (0,0,0)"},
+      {"StrongAccessesOfTheCtasScope", 2, 32,
+       "@%p3 st.relaxed.cta.global.u32 [%d2], %r0; @!%p3 ld.relaxed.cta.global.u32 %r10, [%d2];",
+       "@%p3 st.relaxed.gpu.global.u32 [%d2], %r0; @!%p3 ld.relaxed.gpu.global.u32 %r10, [%d2];",
+       kGlobal, "this read and the write by cta (0,0,0)"},
       {"AtomicOfOneCtaWriteOfAnother", 2, 32,
        "@%p3 red.global.add.u32 [%d2], 1; @!%p3 st.global.u32 [%d2], %r0;",
        "red.global.add.u32 [%d2], 1;", kGlobal, "this write and the atomic by cta (0,0,0)"},
@@ -215,6 +232,15 @@ TEST(Racecheck, FindsTheSameUnderEveryOrderOfWarps) {
           << pair.name << " " << name(policy) << describe(clean.result.faults);
     }
   }
+}
+
+TEST(Racecheck, TheCtasScopeIsEnoughBetweenItsWarps) {
+  const Outcome atomics = run_body("red.relaxed.cta.global.add.u32 [%d0], 1;", 1, 64);
+  EXPECT_THAT(atomics.result.faults, IsEmpty()) << describe(atomics.result.faults);
+  const Outcome strong = run_body(
+      "@%p1 st.relaxed.cta.global.u32 [%d0], 9; @!%p1 ld.relaxed.cta.global.u32 %r10, [%d0];", 1,
+      64);
+  EXPECT_THAT(strong.result.faults, IsEmpty()) << describe(strong.result.faults);
 }
 
 TEST(Racecheck, NamesBothAccesses) {

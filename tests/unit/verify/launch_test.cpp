@@ -201,7 +201,7 @@ TEST_F(LaunchScenario, ARunThatEndedEarlyFailsWhateverIsAskedFor) {
   EXPECT_EQ(verdict.outcome, Outcome::failed);
   ASSERT_EQ(verdict.unexpected_findings.size(), 1U);
   EXPECT_EQ(verdict.unexpected_findings[0].kind, "run_incomplete");
-  EXPECT_THAT(verdict.unexpected_findings[0].detail, HasSubstr("memcheck is not asked for"));
+  EXPECT_THAT(verdict.unexpected_findings[0].detail, HasSubstr("synccheck is not asked for"));
 }
 
 TEST_F(LaunchScenario, ALaunchThatTheDriverRefusesIsAFinding) {
