@@ -43,5 +43,9 @@ install(TARGETS cpverify_tool RUNTIME)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/kernels/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/cpverify/kernels
   FILES_MATCHING PATTERN "*.ptx" PATTERN CMakeFiles EXCLUDE)
+# Of those by nvcc, the ones that clang does not build.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/kernels-nvcc/
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/cpverify/kernels-nvcc OPTIONAL
+  FILES_MATCHING PATTERN "attention_hopper*.ptx" PATTERN CMakeFiles EXCLUDE)
 install(DIRECTORY scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/cpverify
   FILES_MATCHING PATTERN "*.yaml" PATTERN "*.jsonl")

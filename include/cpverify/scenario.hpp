@@ -93,8 +93,9 @@ enum class StrategyKind : std::uint8_t {
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };
 
-/// Which attention kernel: automatic takes tensor cores for 16-bit types and FMA for f32.
-enum class AttentionKernel : std::uint8_t { automatic, fma, mma };
+/// Which attention kernel: automatic takes tensor cores for 16-bit types and FMA for f32. Hopper is
+/// for sm_90a, and there only where nvcc has built it.
+enum class AttentionKernel : std::uint8_t { automatic, fma, mma, hopper };
 
 /// The judge's checks, in the order in which they are judged.
 enum class Check : std::uint8_t {

@@ -28,6 +28,8 @@ struct Defect {
 
 constexpr std::string_view kNeedsSplit = "a step with CP on";
 constexpr std::string_view kNeedsMma = "attention_kernel mma (or automatic with a 16-bit dtype)";
+constexpr std::string_view kNeedsCopies =
+    "attention_kernel mma (or automatic with a 16-bit dtype) or hopper";
 
 ParameterInfo step() {
   return {"step", "step that has the defect, -1 for every step", kEvery};
@@ -155,7 +157,7 @@ std::vector<Defect> kernel_defects() {
        use_page_rounded},
       {{"no_wait",
         "a tile is read before its asynchronous copy has landed",
-        kNeedsMma,
+        kNeedsCopies,
         {rank(kEvery), step()}},
        use_no_wait},
       {{"null_block_written",

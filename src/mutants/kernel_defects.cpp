@@ -50,7 +50,8 @@ std::size_t use_page_rounded(const Injection& injection) {
 }
 
 std::size_t use_no_wait(const Injection& injection) {
-  return replace_modules(injection, "attention_mma", "mutants/attention_mma_no_wait");
+  return replace_modules(injection, "attention_mma", "mutants/attention_mma_no_wait") +
+         replace_modules(injection, "attention_hopper", "mutants/attention_hopper_no_wait");
 }
 
 std::size_t use_no_trailing_barrier(const Injection& injection) {

@@ -1,12 +1,14 @@
 #include "plan/launches.hpp"
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 #include "plan/rank_builder.hpp"
 #include "support/check.hpp"
 
@@ -16,14 +18,36 @@ namespace {
 constexpr std::uint32_t kThreads = 128;
 /// One warp copies one row.
 constexpr std::int64_t kRowsPerCta = 4;
-/// Query rows of a CTA: one per warp, or 16 per warp on tensor cores (m16n8k16).
-constexpr std::int64_t kQueriesPerCtaFma = 4;
-constexpr std::int64_t kQueriesPerCtaMma = 64;
-/// The 64-row Q tile and two stages of K and V tiles of 32 keys: (64 + 2 * 2 * 32) * 2 bytes per
-/// dimension of a head.
-constexpr std::int64_t kSharedBytesPerDim = 384;
-/// Keys per online-softmax update of both kernels.
-constexpr std::int64_t kKvTile = 32;
+
+/// What a launch and a bound have to know of an attention kernel. Source: kernels/contracts.
+struct KernelFacts {
+  std::string_view module;
+  std::int64_t queries_per_cta = 0;
+  std::uint32_t threads = 0;
+  std::int64_t shared_bytes_per_dim = 0;  ///< Dynamic shared memory per dimension of a head.
+  std::int64_t kv_tile = 0;               ///< Keys per online-softmax update.
+  bool is_tensor_core = false;            ///< And P is rounded to the model's type.
+};
+
+KernelFacts facts_of(AttentionKernel kernel) {
+  switch (kernel) {
+    case AttentionKernel::automatic:
+      break;
+    case AttentionKernel::fma:
+      // One query per warp.
+      return {"attention_fma", 4, kThreads, 0, 32, false};
+    case AttentionKernel::mma:
+      // 16 queries per warp (m16n8k16). The 64-row Q tile and two stages of K and V tiles of 32
+      // keys: (64 + 2 * 2 * 32) * 2 bytes.
+      return {"attention_mma", 64, kThreads, 384, 32, true};
+    case AttentionKernel::hopper:
+      // Two warpgroups of 64 queries, one that copies. Two Q tiles and two stages of K and V tiles
+      // of 64 keys: (2 * 64 + 2 * 2 * 64) * 2 bytes.
+      return {"attention_hopper", 128, 384, 768, 64, true};
+  }
+  CPVERIFY_CHECK(false);
+  return {};
+}
 
 std::int32_t to_s32(std::int64_t value) {
   CPVERIFY_CHECK(std::in_range<std::int32_t>(value));
@@ -75,14 +99,13 @@ Launch kv_write_launch(const RankShape& shape, const CommonBuffers& buffers, Buf
 Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
                         const AttentionCall& call) {
   Launch launch;
-  launch.module = shape.uses_mma ? "attention_mma" : "attention_fma";
+  const KernelFacts kernel = facts_of(shape.kernel);
+  launch.module = kernel.module;
   launch.entry = fmt::format("{}_{}_d{}", launch.module, name(shape.dtype), shape.head_dim);
-  const std::int64_t queries_per_cta = shape.uses_mma ? kQueriesPerCtaMma : kQueriesPerCtaFma;
-  launch.grid = {cta_count(call.max_seqlen_q, queries_per_cta), cta_count(shape.num_heads_q, 1),
-                 cta_count(shape.num_seqs, 1)};
-  launch.block = {kThreads, 1, 1};
-  launch.shared_bytes =
-      shape.uses_mma ? static_cast<std::uint32_t>(kSharedBytesPerDim * shape.head_dim) : 0;
+  launch.grid = {cta_count(call.max_seqlen_q, kernel.queries_per_cta),
+                 cta_count(shape.num_heads_q, 1), cta_count(shape.num_seqs, 1)};
+  launch.block = {kernel.threads, 1, 1};
+  launch.shared_bytes = static_cast<std::uint32_t>(kernel.shared_bytes_per_dim * shape.head_dim);
   launch.arguments = {call.q,
                       BufferRef{buffers.k_pool, 0},
                       BufferRef{buffers.v_pool, 0},
@@ -100,11 +123,12 @@ Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
   return launch;
 }
 
-AttentionNumerics attention_numerics(const RankShape& shape) noexcept {
+AttentionNumerics attention_numerics(const RankShape& shape) {
+  const KernelFacts kernel = facts_of(shape.kernel);
   AttentionNumerics numerics;
-  numerics.p_dtype = shape.uses_mma ? shape.dtype : DType::f32;
-  numerics.is_tensor_core = shape.uses_mma;
-  numerics.kv_tile = kKvTile;
+  numerics.p_dtype = kernel.is_tensor_core ? shape.dtype : DType::f32;
+  numerics.is_tensor_core = kernel.is_tensor_core;
+  numerics.kv_tile = kernel.kv_tile;
   return numerics;
 }
 

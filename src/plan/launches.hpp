@@ -38,6 +38,6 @@ struct AttentionCall {
 [[nodiscard]] Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
                                       const AttentionCall& call);
 
-[[nodiscard]] AttentionNumerics attention_numerics(const RankShape& shape) noexcept;
+[[nodiscard]] AttentionNumerics attention_numerics(const RankShape& shape);
 
 }  // namespace cpverify::plan

@@ -23,18 +23,21 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-bool uses_mma(const Scenario& scenario) {
+AttentionKernel kernel_of(const Scenario& scenario) {
   const bool is_16_bit = size_bytes(scenario.model.dtype) == 2;
   switch (scenario.attention_kernel) {
     case AttentionKernel::automatic:
-      return is_16_bit;
+      return is_16_bit ? AttentionKernel::mma : AttentionKernel::fma;
     case AttentionKernel::fma:
-      return false;
+      break;
     case AttentionKernel::mma:
       CPVERIFY_CHECK(is_16_bit);
-      return true;
+      break;
+    case AttentionKernel::hopper:
+      CPVERIFY_CHECK(scenario.model.dtype == DType::bf16);
+      break;
   }
-  return false;
+  return scenario.attention_kernel;
 }
 
 std::vector<std::int64_t> flattened_slots(const Step& step) {
@@ -84,7 +87,7 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
   shape.num_heads_q = rank.heads_q.count;
   shape.num_heads_kv = rank.heads_kv.count;
   shape.head_dim = scenario.model.head_dim;
-  shape.uses_mma = uses_mma(scenario);
+  shape.kernel = kernel_of(scenario);
   shape.softmax_scale_log2 =
       static_cast<float>(static_cast<double>(scenario.model.softmax_scale) * std::numbers::log2e);
   return shape;

@@ -7,6 +7,7 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 
 namespace cpverify::plan {
@@ -14,16 +15,16 @@ namespace cpverify::plan {
 /// The sizes that every buffer and launch of a rank is made of. Letters are those of docs/plan.md.
 struct RankShape {
   DType dtype = DType::bf16;
-  std::int64_t num_tokens = 0;    ///< T.
-  std::int64_t padded_rows = 0;   ///< R.
-  std::int64_t num_seqs = 0;      ///< bs.
-  std::int64_t max_pages = 0;     ///< Columns of the block table.
-  std::int64_t block_size = 0;    ///< Tokens of a page.
-  std::int64_t num_blocks = 0;    ///< Of the pool.
-  std::int64_t num_heads_q = 0;   ///< H, of this rank.
-  std::int64_t num_heads_kv = 0;  ///< K, of this rank.
-  std::int64_t head_dim = 0;      ///< D.
-  bool uses_mma = false;
+  std::int64_t num_tokens = 0;                    ///< T.
+  std::int64_t padded_rows = 0;                   ///< R.
+  std::int64_t num_seqs = 0;                      ///< bs.
+  std::int64_t max_pages = 0;                     ///< Columns of the block table.
+  std::int64_t block_size = 0;                    ///< Tokens of a page.
+  std::int64_t num_blocks = 0;                    ///< Of the pool.
+  std::int64_t num_heads_q = 0;                   ///< H, of this rank.
+  std::int64_t num_heads_kv = 0;                  ///< K, of this rank.
+  std::int64_t head_dim = 0;                      ///< D.
+  AttentionKernel kernel = AttentionKernel::fma;  ///< Never automatic.
   float softmax_scale_log2 = 0.0F;
 
   [[nodiscard]] std::int64_t q_row_elems() const noexcept { return num_heads_q * head_dim; }

@@ -8,6 +8,7 @@
 #include <ios>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,9 +33,32 @@ using gpu::CuResult;
 /// "Compute capabilities", table of technical specifications.
 constexpr std::uint32_t kDefaultDynamicSharedBytes = 48 * 1024;
 
+/// Modules for sm_90a, which only nvcc compiles: into the folder kernels-nvcc beside the other
+/// kernels, which is empty where there is no nvcc.
+constexpr std::string_view kNvccModule = "attention_hopper";
+constexpr const char* kNvccFolder = "kernels-nvcc";
+
+std::string read_nvcc_kernel_file(const std::string& directory, const std::string& module) {
+  const std::filesystem::path given = std::filesystem::absolute(directory).lexically_normal();
+  const std::filesystem::path folder = given.has_filename() ? given : given.parent_path();
+  const std::filesystem::path path = folder.parent_path() / kNvccFolder / (module + ".ptx");
+  std::ifstream file{path, std::ios::binary};
+  if (!file) {
+    throw EnvironmentError{fmt::format(
+        "kernel file {} is missing or unreadable; {} is for sm_90a and was built only if nvcc was "
+        "found: install the compiler of CUDA 12 or later, configure again (CPVERIFY_NVCC names it "
+        "where it is not on the path) and build the target cpverify_kernels",
+        path.string(), module)};
+  }
+  return {std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
+}
+
 std::string read_kernel_file(const std::string& directory, const std::string& module) {
   const std::filesystem::path path = std::filesystem::path{directory} / (module + ".ptx");
   std::ifstream file{path, std::ios::binary};
+  if (!file && module.find(kNvccModule) != std::string::npos) {
+    return read_nvcc_kernel_file(directory, module);
+  }
   if (!file) {
     throw EnvironmentError{fmt::format(
         "kernel file {} is missing or unreadable; build the target cpverify_kernels or pass the "

@@ -124,6 +124,20 @@ void read_topology(const Map& file, Scenario& scenario) {
   }
 }
 
+/// attention_hopper has entries of bf16 with heads of 64 and 128 dimensions; see its contract.
+void check_hopper(const Value& value, const ModelSpec& model) {
+  if (model.dtype != DType::bf16) {
+    value.fail(fmt::format("'attention_kernel' is hopper, which has no {}; expected dtype bf16",
+                           name(model.dtype)));
+  }
+  if (model.head_dim != 64 && model.head_dim != 128) {
+    value.fail(
+        fmt::format("'attention_kernel' is hopper, which has no head_dim {}; expected 64 or "
+                    "128",
+                    model.head_dim));
+  }
+}
+
 void read_attention_kernel(const Map& file, Scenario& scenario) {
   const std::optional<Value> value = file.find("attention_kernel");
   if (!value) return;
@@ -132,6 +146,7 @@ void read_attention_kernel(const Map& file, Scenario& scenario) {
     value->fail(
         "'attention_kernel' is mma, which has no f32; expected fma or auto, or dtype f16 or bf16");
   }
+  if (scenario.attention_kernel == AttentionKernel::hopper) check_hopper(*value, scenario.model);
 }
 
 void read_cache(const Map& file, Scenario& scenario) {

@@ -57,7 +57,7 @@ inline constexpr std::array kBufferDTypes{DType::f32, DType::f16, DType::bf16,
 inline constexpr std::array kBufferFills{BufferFill::unwritten, BufferFill::zero, BufferFill::iota,
                                          BufferFill::random};
 inline constexpr std::array kAttentionKernels{AttentionKernel::automatic, AttentionKernel::fma,
-                                              AttentionKernel::mma};
+                                              AttentionKernel::mma, AttentionKernel::hopper};
 inline constexpr std::array kChecks{
     Check::metadata,  Check::collectives, Check::memcheck, Check::initcheck,  Check::racecheck,
     Check::synccheck, Check::nancheck,    Check::kv_pool,  Check::count,      Check::poison,

@@ -72,6 +72,8 @@ std::string_view name(AttentionKernel kernel) noexcept {
       return "fma";
     case AttentionKernel::mma:
       return "mma";
+    case AttentionKernel::hopper:
+      return "hopper";
   }
   return "?";
 }

@@ -188,6 +188,7 @@ judge::Arithmetic arithmetic_of(const std::string& module, const AttentionShape&
   arithmetic.out_dtype = shape.dtype;
   arithmetic.numerics.p_dtype = is_mma(module) ? shape.dtype : DType::f32;
   arithmetic.numerics.is_tensor_core = is_mma(module);
+  if (is_hopper(module)) arithmetic.numerics.kv_tile = 64;
   return arithmetic;
 }
 

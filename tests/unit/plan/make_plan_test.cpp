@@ -269,6 +269,26 @@ TEST(MakePlan, TakesTensorCoresFor16BitTypes) {
   EXPECT_EQ(plan.numerics.kv_tile, 32);
 }
 
+// 129 queries need two thread blocks of 128. 768 bytes of shared memory per dimension, and one
+// warpgroup that copies beside two that compute.
+TEST(MakePlan, LaunchesWarpgroupsWhereTheScenarioAsksForHopper) {
+  Scenario scenario = small_scenario(2);
+  scenario.model.dtype = DType::bf16;
+  scenario.model.head_dim = 64;
+  scenario.attention_kernel = AttentionKernel::hopper;
+  const Problem problem = test::hand_made_problem(scenario, {{{0, 129}}});
+  const Plan plan = make_plan(problem, 0, StrategyKind::single);
+  const Launch& launch = launch_labelled(plan.ranks.front(), "attention of all rows");
+  EXPECT_EQ(launch.module, "attention_hopper");
+  EXPECT_EQ(launch.entry, "attention_hopper_bf16_d64");
+  EXPECT_EQ(launch.grid[0], 2U);
+  EXPECT_EQ(launch.block[0], 384U);
+  EXPECT_EQ(launch.shared_bytes, 49152U);
+  EXPECT_EQ(plan.numerics.p_dtype, DType::bf16);
+  EXPECT_TRUE(plan.numerics.is_tensor_core);
+  EXPECT_EQ(plan.numerics.kv_tile, 64);
+}
+
 TEST(MakePlan, KeepsProbabilitiesInF32WithoutTensorCores) {
   Scenario scenario = small_scenario(2);
   scenario.model.dtype = DType::f16;

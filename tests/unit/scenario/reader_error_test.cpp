@@ -220,7 +220,21 @@ TEST(ReaderErrors, RefuseTensorCoresForF32) {
   EXPECT_THAT(error_of(text.text()),
               StartsWith("x.yaml:5:19: 'attention_kernel' is mma, which has no f32; expected"));
   EXPECT_EQ(with_rest("attention_kernel: automatic"),
-            "x.yaml:5:19: unknown attention_kernel 'automatic'; expected one of: auto, fma, mma");
+            "x.yaml:5:19: unknown attention_kernel 'automatic'; expected one of: auto, fma, mma, "
+            "hopper");
+}
+
+TEST(ReaderErrors, RefuseTypesAndHeadsThatTheKernelOfHopperLacks) {
+  ScenarioText text{.model = "model: {num_heads_q: 4, num_heads_kv: 2, head_dim: 64, dtype: f16}",
+                    .rest = "attention_kernel: hopper"};
+  EXPECT_EQ(error_of(text.text()),
+            "x.yaml:5:19: 'attention_kernel' is hopper, which has no f16; expected dtype bf16");
+  text.model = "model: {num_heads_q: 4, num_heads_kv: 2, head_dim: 32, dtype: bf16}";
+  EXPECT_EQ(error_of(text.text()),
+            "x.yaml:5:19: 'attention_kernel' is hopper, which has no head_dim 32; expected 64 or "
+            "128");
+  text.model = "model: {num_heads_q: 4, num_heads_kv: 2, head_dim: 128, dtype: bf16}";
+  EXPECT_EQ(parse_scenario(text.text(), "x.yaml").attention_kernel, AttentionKernel::hopper);
 }
 
 TEST(ReaderErrors, KeepCacheSizesPossible) {
