@@ -79,8 +79,8 @@ __device__ __forceinline__ float finish_lse(float maximum_log2, float sum) {
   return sum == 0.0F ? kNegativeInfinity : Policy::log_sum_exp(maximum_log2, sum);
 }
 
-/// An accumulator times CorrectAttention::inverse_sum. Adding +0 turns -0 into +0: masked tiles add zeros of either
-/// sign, and whether they are visited depends on the other rows of the CTA.
+/// An accumulator times CorrectAttention::inverse_sum. Adding +0 turns -0 into +0: masked tiles add
+/// zeros of either sign, and whether they are visited depends on the other rows of the CTA.
 __device__ __forceinline__ float finish_output(float accumulator, float inverse) {
   return fused_multiply_add(accumulator, inverse, 0.0F);
 }

@@ -95,12 +95,13 @@ TEST_F(SimDriverTest, TensorMapsAreMadeWithinTheBoundsOfTheManual) {
   EXPECT_EQ(result(), CuResult::success);
   EXPECT_NE(map.opaque[0], 0U);
   // 65 columns are 130 bytes: neither a multiple of 16 nor within the 128 of the swizzle.
-  for (const auto& [place, bad] : std::vector<std::pair<std::uint32_t*, std::uint32_t>>{{&box[0], 65},
-                                                                                  {&box[0], 128},
-                                                                                  {&box[1], 0},
-                                                                                  {&box[1], 257},
-                                                                                  {&steps[1], 0},
-                                                                                  {&steps[1], 9}}) {
+  for (const auto& [place, bad] :
+       std::vector<std::pair<std::uint32_t*, std::uint32_t>>{{&box[0], 65},
+                                                             {&box[0], 128},
+                                                             {&box[1], 0},
+                                                             {&box[1], 257},
+                                                             {&steps[1], 0},
+                                                             {&steps[1], 9}}) {
     const std::uint32_t kept = std::exchange(*place, bad);
     EXPECT_EQ(result(), CuResult::invalid_value) << bad;
     *place = kept;

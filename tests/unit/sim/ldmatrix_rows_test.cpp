@@ -71,8 +71,7 @@ TEST(LdmatrixRows, ThatBeginOutsideAreFound) {
 }
 
 TEST(LdmatrixRows, ThatBeginBetweenMultiplesOf16AreFound) {
-  EXPECT_EQ(kind_with("setp.eq.u32 %p2, %r1, 5; @%p2 add.u32 %r2, %r2, 8;"),
-            FaultKind::misaligned);
+  EXPECT_EQ(kind_with("setp.eq.u32 %p2, %r1, 5; @%p2 add.u32 %r2, %r2, 8;"), FaultKind::misaligned);
 }
 
 }  // namespace
