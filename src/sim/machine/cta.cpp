@@ -10,7 +10,6 @@
 #include <new>
 #include <vector>
 
-#include "cpverify/coverage.hpp"
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"

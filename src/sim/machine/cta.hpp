@@ -128,10 +128,6 @@ struct BarrierCount {
 
 [[nodiscard]] BarrierCount count_barrier(const Cta& cta, std::uint32_t barrier);
 
-/// The two of MachineCode: to be called through LaunchState::machine.
-void run_warp(Warp& warp, std::uint64_t slice);
-void run_warp_to_point(Warp& warp, std::uint64_t slice, std::uint32_t points);
-
 [[nodiscard]] ExecutionPoint execution_point(const Warp& warp, const Insn* insn);
 
 /// Tells the observers of what must not happen; all kinds but uninitialised_read and

@@ -72,18 +72,6 @@ struct Flushed {
   }
 };
 
-std::uint32_t combine(BoolOp op, std::uint32_t a, std::uint32_t b) {
-  switch (op) {
-    case BoolOp::and_op:
-      return a & b;
-    case BoolOp::or_op:
-      return a | b;
-    case BoolOp::xor_op:
-      return a ^ b;
-  }
-  return 0;
-}
-
 /// p|q, a, b: p is the comparison and q its opposite.
 template <class Operation, class T>
 const Insn* set_predicate(Warp& warp, const Insn* insn, std::uint32_t mask) {

@@ -55,18 +55,6 @@ bool compares(Compare compare, double a, double b) {
   }
 }
 
-std::uint32_t combine(BoolOp op, std::uint32_t a, std::uint32_t b) {
-  switch (op) {
-    case BoolOp::and_op:
-      return a & b;
-    case BoolOp::or_op:
-      return a | b;
-    case BoolOp::xor_op:
-      return a ^ b;
-  }
-  return 0;
-}
-
 std::uint32_t compare_all(const Insn* insn, const Values& a, const Values& b) {
   const auto compare = static_cast<Compare>((insn->immediate >> kComparePosition) & 0xff);
   std::uint32_t bits = 0;

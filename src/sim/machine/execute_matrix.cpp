@@ -15,6 +15,7 @@
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/mma_policy.hpp"
+#include "sim/machine/sum_rows.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/whole_warp.hpp"
 
@@ -64,30 +65,8 @@ struct FromF16 {
   }
 };
 
-/// Eight rows of C, one f32 vector per row. Its columns stand in the order 0 2 4 6 1 3 5 7, because
-/// a register of C holds the even columns of all rows and the next one the odd ones.
-struct Accumulator {
-  struct Row {
-    __m256 columns;  // A bare __m256 as a template argument would lose its attributes.
-  };
-  std::array<Row, kBlock> rows;
-
-  void load(const float* even, const float* odd) {
-    for (std::size_t row = 0; row < kBlock; ++row) {
-      rows[row].columns = _mm256_set_m128(_mm_load_ps(odd + 4 * row), _mm_load_ps(even + 4 * row));
-    }
-  }
-  void store(float* even, float* odd) const {
-    for (std::size_t row = 0; row < kBlock; ++row) {
-      // NaN results are canonical.
-      const __m256 nan = _mm256_castsi256_ps(
-          _mm256_set1_epi32(static_cast<std::int32_t>(numerics::kCanonicalNan32)));
-      const __m256 is_nan = _mm256_cmp_ps(rows[row].columns, rows[row].columns, _CMP_UNORD_Q);
-      const __m256 value = _mm256_blendv_ps(rows[row].columns, nan, is_nan);
-      _mm_store_ps(even + 4 * row, _mm256_castps256_ps128(value));
-      _mm_store_ps(odd + 4 * row, _mm256_extractf128_ps(value, 1));
-    }
-  }
+/// Eight rows of C.
+struct Accumulator : SumRows {
   /// Adds column k of A times row k of B.
   void add(const float* a, const float* b) {
     const __m256 factor = _mm256_load_ps(b);
@@ -157,21 +136,9 @@ const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
 
 }  // namespace
 
-template <>
-Handler select<Op::mma_bf16>(const Form& /*form*/) {
-  return &multiply<FromBf16, 2>;
-}
-template <>
-Handler select<Op::mma_f16>(const Form& /*form*/) {
-  return &multiply<FromF16, 2>;
-}
-template <>
-Handler select<Op::mma_bf16_k8>(const Form& /*form*/) {
-  return &multiply<FromBf16, 1>;
-}
-template <>
-Handler select<Op::mma_f16_k8>(const Form& /*form*/) {
-  return &multiply<FromF16, 1>;
+Handler mma_by_chain(bool is_bf16, bool is_k8) {
+  if (is_bf16) return is_k8 ? &multiply<FromBf16, 1> : &multiply<FromBf16, 2>;
+  return is_k8 ? &multiply<FromF16, 1> : &multiply<FromF16, 2>;
 }
 
 }  // namespace cpverify::sim

@@ -150,21 +150,9 @@ const Insn* multiply(Warp& warp, const Insn* insn, std::uint32_t mask) {
 
 }  // namespace
 
-template <>
-Handler select<Op::mma_bf16>(const Form& /*form*/) {
-  return &multiply<FromBf16, 2>;
-}
-template <>
-Handler select<Op::mma_f16>(const Form& /*form*/) {
-  return &multiply<FromF16, 2>;
-}
-template <>
-Handler select<Op::mma_bf16_k8>(const Form& /*form*/) {
-  return &multiply<FromBf16, 1>;
-}
-template <>
-Handler select<Op::mma_f16_k8>(const Form& /*form*/) {
-  return &multiply<FromF16, 1>;
+Handler mma_by_chain(bool is_bf16, bool is_k8) {
+  if (is_bf16) return is_k8 ? &multiply<FromBf16, 1> : &multiply<FromBf16, 2>;
+  return is_k8 ? &multiply<FromF16, 1> : &multiply<FromF16, 2>;
 }
 
 }  // namespace cpverify::sim

@@ -248,6 +248,22 @@ Handler mma_by_policy(bool is_bf16, bool is_k8) {
 }
 
 template <>
+Handler select<Op::mma_bf16>(const Form& /*form*/) {
+  return mma_by_chain(true, false);
+}
+template <>
+Handler select<Op::mma_f16>(const Form& /*form*/) {
+  return mma_by_chain(false, false);
+}
+template <>
+Handler select<Op::mma_bf16_k8>(const Form& /*form*/) {
+  return mma_by_chain(true, true);
+}
+template <>
+Handler select<Op::mma_f16_k8>(const Form& /*form*/) {
+  return mma_by_chain(false, true);
+}
+template <>
 Handler select<Op::mma_f16_f16>(const Form& /*form*/) {
   return &multiply<FromF16, FromF16, Float16Sums, 2>;
 }

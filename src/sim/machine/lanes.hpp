@@ -67,6 +67,19 @@ inline void write_predicate(std::uint32_t& predicate, std::uint32_t bits, std::u
   predicate = (predicate & ~mask) | (bits & mask);
 }
 
+/// Two predicate registers under .and, .or or .xor.
+inline std::uint32_t combine(BoolOp op, std::uint32_t a, std::uint32_t b) {
+  switch (op) {
+    case BoolOp::and_op:
+      return a & b;
+    case BoolOp::or_op:
+      return a | b;
+    case BoolOp::xor_op:
+      return a ^ b;
+  }
+  return 0;
+}
+
 /// Bit i is Operation::apply(a[i], b[i]).
 template <class Operation, class T>
 inline std::uint32_t compare_lanes(const T* __restrict a, const T* __restrict b) {

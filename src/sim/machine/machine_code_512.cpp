@@ -1,6 +1,6 @@
-#include "sim/machine/cta.hpp"
 #include "sim/machine/handlers.hpp"
 #include "sim/machine/machine_code.hpp"
+#include "sim/machine/warp_loop.hpp"
 
 namespace cpverify::sim {
 

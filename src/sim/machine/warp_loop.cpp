@@ -1,3 +1,5 @@
+#include "sim/machine/warp_loop.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>

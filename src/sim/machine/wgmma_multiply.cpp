@@ -17,6 +17,7 @@
 #include "sim/isa/type.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/matrix_descriptor.hpp"
+#include "sim/machine/sum_rows.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
 
@@ -154,35 +155,19 @@ void load_registers(const Warp& warp, std::span<const std::uint32_t> rows, std::
 }
 
 /// Eight rows of a block of D, in registers of f32.
-struct Float32Sums {
-  struct Row {
-    __m256 columns;  // A bare __m256 as a template argument would lose its attributes.
-  };
+struct Float32Sums : SumRows {
   using Value = float;
-  std::array<Row, kBlock> rows;
 
   void clear() { rows.fill({_mm256_setzero_ps()}); }
   void load(const Warp& warp, std::span<const std::uint32_t> d, std::size_t block,
             std::size_t half) {
-    const auto* const even = warp.row<const float>(d[4 * block + 2 * half]);
-    const auto* const odd = warp.row<const float>(d[4 * block + 2 * half + 1]);
-    for (std::size_t row = 0; row < kBlock; ++row) {
-      rows[row].columns = _mm256_set_m128(_mm_load_ps(odd + 4 * row), _mm_load_ps(even + 4 * row));
-    }
+    SumRows::load(warp.row<const float>(d[4 * block + 2 * half]),
+                  warp.row<const float>(d[4 * block + 2 * half + 1]));
   }
   void store(const Warp& warp, std::span<const std::uint32_t> d, std::size_t block,
              std::size_t half) const {
-    auto* const even = warp.row<float>(d[4 * block + 2 * half]);
-    auto* const odd = warp.row<float>(d[4 * block + 2 * half + 1]);
-    for (std::size_t row = 0; row < kBlock; ++row) {
-      // NaN results are canonical.
-      const __m256 nan = _mm256_castsi256_ps(
-          _mm256_set1_epi32(static_cast<std::int32_t>(numerics::kCanonicalNan32)));
-      const __m256 is_nan = _mm256_cmp_ps(rows[row].columns, rows[row].columns, _CMP_UNORD_Q);
-      const __m256 value = _mm256_blendv_ps(rows[row].columns, nan, is_nan);
-      _mm_store_ps(even + 4 * row, _mm256_castps256_ps128(value));
-      _mm_store_ps(odd + 4 * row, _mm256_extractf128_ps(value, 1));
-    }
+    SumRows::store(warp.row<float>(d[4 * block + 2 * half]),
+                   warp.row<float>(d[4 * block + 2 * half + 1]));
   }
   /// Adds column k of A, whose elements are `stride` apart, times row k of B.
   void add(const float* a, std::size_t stride, const float* b) {
