@@ -41,6 +41,24 @@ Entries attention_entries(const std::string& module, const std::vector<std::stri
   return entries;
 }
 
+Entries merge_entries() {
+  Entries entries;
+  for (const std::string dtype : {"f32", "f16", "bf16"}) {
+    entries["merge_partials_" + dtype] = types_of("ppppiiiipp");
+    entries["merge_partials_base2_" + dtype] = types_of("ppppiiiipp");
+    entries["merge_states_" + dtype] = types_of("pppppppiii");
+    entries["scale_by_lse_" + dtype] = types_of("ppppiiiiip");
+    entries["pack_partial_" + dtype] = types_of("pppiiii");
+    entries["merge_packed_" + dtype] = types_of("pppiiii");
+    if (dtype == "f32") continue;
+    entries["merge_states_" + dtype + "_f32_f32"] = types_of("pppppppiii");
+    entries["merge_states_" + dtype + "_f32_" + dtype] = types_of("pppppppiii");
+    entries["merge_states_f32_f32_" + dtype] = types_of("pppppppiii");
+    entries["scale_by_lse_" + dtype + "_f32"] = types_of("ppppiiiiip");
+  }
+  return entries;
+}
+
 /// The table "Kernels" of docs/plan.md.
 Entries expected_entries(const std::string& module) {
   if (module == "kv_write") return {{"kv_write", types_of("pppppiip")}};
@@ -49,6 +67,7 @@ Entries expected_entries(const std::string& module) {
             {"scatter_rows", types_of("pppiipp")},
             {"pad_rows", types_of("piiip")}};
   }
+  if (module == "merge") return merge_entries();
   if (module == "attention_fma") return attention_entries(module, {"f32", "f16", "bf16"});
   if (module == "attention_hopper") {
     Entries entries = attention_entries(module, {"bf16"});
@@ -64,8 +83,8 @@ std::string text_of(const std::string& file) {
   return read_ptx(kBuild / (file + ".ptx"));
 }
 
-const std::vector<std::string> kModules{"kv_write", "rows", "attention_fma", "attention_mma",
-                                        "attention_hopper"};
+const std::vector<std::string> kModules{"kv_write",      "rows",          "merge",
+                                        "attention_fma", "attention_mma", "attention_hopper"};
 
 /// The module whose entries a file has: itself, or the one that a mutant is a mutant of.
 std::string module_of(const std::string& file) {
