@@ -26,6 +26,7 @@ struct AttentionArguments {
   int num_heads_q;
   int num_heads_kv;
   float softmax_scale_log2;
+  int is_causal;
 };
 
 /// One sequence of the batch as one query head sees it.
@@ -35,18 +36,26 @@ struct Sequence {
   int kv_len;
   Index first_page;  ///< Of its row of the block table.
   int kv_head;
+  bool is_causal;
 };
 
 template <class Policy, class T>
 __device__ __forceinline__ Sequence sequence_at(const AttentionArguments<T>& arguments, int index,
                                                 int head) {
-  if (index >= arguments.num_seqs) return Sequence{0, 0, 0, 0, 0};
+  if (index >= arguments.num_seqs) return Sequence{0, 0, 0, 0, 0, false};
   const int begin = arguments.cu_seqlens_q[index];
   const int end = arguments.cu_seqlens_q[index + 1];
   const int kv_len = Policy::readable_keys(arguments.kv_lens[index], arguments.block_size);
   const Index first_page = static_cast<Index>(index) * arguments.max_pages;
   const int group = arguments.num_heads_q / arguments.num_heads_kv;
-  return Sequence{begin, end - begin, kv_len, first_page, head / group};
+  return Sequence{begin, end - begin, kv_len, first_page, head / group, arguments.is_causal != 0};
+}
+
+/// How many keys, from key 0, query `query` of the sequence sees.
+template <class Policy>
+__device__ __forceinline__ int visible_keys(const Sequence& sequence, int query) {
+  if (!sequence.is_causal) return sequence.kv_len;
+  return Policy::visible_keys(query, sequence.query_len, sequence.kv_len);
 }
 
 /// Element offset in k_pool and v_pool of a key < kv_len. Reads the block table.

@@ -115,7 +115,7 @@ __device__ __forceinline__ void attention_fma(const AttentionArguments<T>& argum
   const Sequence sequence = sequence_at<Policy>(arguments, block_index_z(), head);
   if (query_index >= sequence.query_len) return;
 
-  const int visible = Policy::visible_keys(query_index, sequence.query_len, sequence.kv_len);
+  const int visible = visible_keys<Policy>(sequence, query_index);
   const Index row_index = head_row(arguments, sequence, query_index, head);
   float query[kHeadDim];
   load_query<T>(arguments.q + row_index * kHeadDim, query);

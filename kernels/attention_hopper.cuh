@@ -193,8 +193,7 @@ __device__ __forceinline__ void attend_hopper_tile(const HopperTask<T>& task, in
   }
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int visible =
-        Policy::visible_keys(first_row + half * 8, task.sequence.query_len, task.sequence.kv_len);
+    const int visible = visible_keys<Policy>(task.sequence, first_row + half * 8);
     const float tile_maximum =
         mask_row(scores, half, visible - tile * kHopperTileKeys, task.arguments.softmax_scale_log2);
     update_hopper_row(rows, half, scores, tile_maximum);
@@ -262,7 +261,7 @@ __device__ __forceinline__ void attention_hopper(const AttentionArguments<T>& ar
   if (first_query >= sequence.query_len) return;
 
   const int last = minimum(first_query + kHopperQueries, sequence.query_len) - 1;
-  const int visible = Policy::visible_keys(last, sequence.query_len, sequence.kv_len);
+  const int visible = visible_keys<Policy>(sequence, last);
   const int num_tiles = (visible + kHopperTileKeys - 1) / kHopperTileKeys;
   const HopperTask<T> task{arguments,   sequence,  head,
                            first_query, num_tiles, swizzled_shared_base()};

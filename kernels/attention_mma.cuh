@@ -208,8 +208,7 @@ __device__ __forceinline__ void attend_tile(const MmaTask<T>& task, int tile,
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int query_index = task.first_warp_query + lane_index() / kLanesPerRow + half * 8;
-    const int visible =
-        Policy::visible_keys(query_index, task.sequence.query_len, task.sequence.kv_len);
+    const int visible = visible_keys<Policy>(task.sequence, query_index);
     mask_scores(scores, half, visible - tile * kTileKeys, task.arguments.softmax_scale_log2);
     update_softmax(rows, half, scores);
   }
@@ -246,7 +245,7 @@ template <class Policy>
 __device__ __forceinline__ int num_tiles(const Sequence& sequence, int first, int count) {
   if (first >= sequence.query_len) return 0;
   const int last = minimum(first + count, sequence.query_len) - 1;
-  const int visible = Policy::visible_keys(last, sequence.query_len, sequence.kv_len);
+  const int visible = visible_keys<Policy>(sequence, last);
   return (visible + kTileKeys - 1) / kTileKeys;
 }
 

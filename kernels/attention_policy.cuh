@@ -13,8 +13,8 @@ struct CorrectAttention {
     return kv_len;
   }
 
-  /// How many keys, from key 0, query `query` of its sequence sees: bottom-right causal, i.e. the
-  /// last query sees all of them.
+  /// How many keys, from key 0, query `query` of its sequence sees where the call is causal:
+  /// aligned bottom right, i.e. the last query sees all of them.
   static __device__ __forceinline__ int visible_keys(int query, int query_len, int kv_len) {
     return maximum(kv_len - query_len + query + 1, 0);
   }

@@ -102,24 +102,29 @@ Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
   const KernelFacts kernel = facts_of(shape.kernel);
   launch.module = kernel.module;
   launch.entry = fmt::format("{}_{}_d{}", launch.module, name(shape.dtype), shape.head_dim);
-  launch.grid = {cta_count(call.max_seqlen_q, kernel.queries_per_cta),
-                 cta_count(shape.num_heads_q, 1), cta_count(shape.num_seqs, 1)};
+  const std::int64_t num_seqs = call.num_seqs.value_or(shape.num_seqs);
+  const std::int64_t num_heads_q = call.num_heads_q.value_or(shape.num_heads_q);
+  const std::int64_t num_heads_kv = call.num_heads_kv.value_or(shape.num_heads_kv);
+  CPVERIFY_CHECK(num_heads_q % num_heads_kv == 0);
+  launch.grid = {cta_count(call.max_seqlen_q, kernel.queries_per_cta), cta_count(num_heads_q, 1),
+                 cta_count(num_seqs, 1)};
   launch.block = {kernel.threads, 1, 1};
   launch.shared_bytes = static_cast<std::uint32_t>(kernel.shared_bytes_per_dim * shape.head_dim);
   launch.arguments = {call.q,
-                      BufferRef{buffers.k_pool, 0},
-                      BufferRef{buffers.v_pool, 0},
+                      call.k_pool.value_or(BufferRef{buffers.k_pool, 0}),
+                      call.v_pool.value_or(BufferRef{buffers.v_pool, 0}),
                       call.cu_seqlens_q,
                       call.kv_lens,
-                      BufferRef{buffers.block_table, 0},
+                      call.block_table.value_or(BufferRef{buffers.block_table, 0}),
                       call.out,
                       call.lse,
-                      to_s32(shape.num_seqs),
-                      to_s32(shape.max_pages),
-                      to_s32(shape.block_size),
-                      to_s32(shape.num_heads_q),
-                      to_s32(shape.num_heads_kv),
-                      shape.softmax_scale_log2};
+                      to_s32(num_seqs),
+                      to_s32(call.max_pages.value_or(shape.max_pages)),
+                      to_s32(call.block_size.value_or(shape.block_size)),
+                      to_s32(num_heads_q),
+                      to_s32(num_heads_kv),
+                      shape.softmax_scale_log2,
+                      std::int32_t{call.is_causal ? 1 : 0}};
   return launch;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "cpverify/plan.hpp"
 #include "plan/rank_builder.hpp"
@@ -33,6 +34,18 @@ struct AttentionCall {
   BufferRef out;
   BufferRef lse;
   std::int64_t max_seqlen_q = 0;  ///< Largest of the call's own query lengths.
+  bool is_causal = true;          ///< False: every query sees all keys of its sequence.
+
+  // What is not set is the rank's own: the pools and block table of its cache, and its shape. Dense
+  // K and V are pages too, e.g. of one token each, with a table that counts them.
+  std::optional<BufferRef> k_pool;
+  std::optional<BufferRef> v_pool;
+  std::optional<BufferRef> block_table;  ///< i32 [num_seqs, max_pages].
+  std::optional<std::int64_t> num_seqs;
+  std::optional<std::int64_t> max_pages;
+  std::optional<std::int64_t> block_size;   ///< Tokens of a page.
+  std::optional<std::int64_t> num_heads_q;  ///< A multiple of num_heads_kv.
+  std::optional<std::int64_t> num_heads_kv;
 };
 
 [[nodiscard]] Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,

@@ -149,7 +149,8 @@ NaiveRow naive_row(const AttentionShape& shape, const SequenceData& sequence, st
   NaiveRow row;
   row.out.resize(to_size(shape.head_dim));
   row.abs_mass.resize(to_size(shape.head_dim));
-  row.magnitudes.num_keys = std::max(sequence.lens.kv_len - sequence.lens.query_len + query + 1, 0);
+  const std::int32_t hidden = shape.is_causal ? sequence.lens.query_len - query - 1 : 0;
+  row.magnitudes.num_keys = std::max(sequence.lens.kv_len - hidden, 0);
   row.magnitudes.lse = -std::numeric_limits<double>::infinity();
   if (row.magnitudes.num_keys == 0) return row;
   const std::vector<double> scores = naive_scores(shape, sequence, query, head, row);
@@ -247,7 +248,8 @@ AttentionResult run_attention(const std::string& module, const AttentionCase& da
                {batch.q, batch.k_pool, batch.v_pool, bench.upload(batch.cu_seqlens_q),
                 bench.upload(batch.kv_lens), bench.upload(batch.block_table), out, lse,
                 static_cast<std::int32_t>(data.sequences.size()), batch.max_pages, shape.block_size,
-                shape.num_heads_q, shape.num_heads_kv, softmax_scale_log2(shape)});
+                shape.num_heads_q, shape.num_heads_kv, softmax_scale_log2(shape),
+                std::int32_t{shape.is_causal}});
   AttentionResult result;
   result.faults = bench.take_faults();
   result.out = numerics::widen(shape.dtype, bench.read(out, out_bytes));

@@ -26,6 +26,7 @@ struct AttentionShape {
   /// Number of the null block. Above 0 the pools that the kernel is given begin so far below the
   /// memory that there is: only its 64-bit offsets lead back.
   std::int32_t first_block = 0;
+  bool is_causal = true;
 };
 
 /// A sequence with its data: values of the dtype, as f32.

@@ -118,6 +118,37 @@ TEST_P(AttentionContract, GivesEmptyRowsZeroAndMinusInfinity) {
   }
 }
 
+// Also where queries outnumber keys, and over tile limits of keys (32, 64) and queries (4, 16, 64).
+TEST_P(AttentionContract, ShowsEveryQueryAllKeysWithoutTheCausalMask) {
+  AttentionShape all_keys = shape(4, 2, 7);
+  all_keys.is_causal = false;
+  const AttentionCase data =
+      make_case(all_keys, {{1, 1}, {3, 33}, {5, 2}, {2, 0}, {17, 16}, {0, 9}, {66, 65}});
+  expect_correct(GetParam().module, data, run(data));
+}
+
+// Six query heads, those of three ranks, over one KV head; each head as if it were alone.
+TEST_P(AttentionContract, AttendsWithTheQueryHeadsOfSeveralRanks) {
+  AttentionShape gathered = shape(6, 1, 16);
+  gathered.is_causal = false;
+  const AttentionCase data = make_case(gathered, {{3, 40}});
+  const AttentionResult result = run(data);
+  expect_correct(GetParam().module, data, result);
+  AttentionCase one_head = data;
+  one_head.shape.num_heads_q = 1;
+  const auto head_dim = static_cast<std::ptrdiff_t>(GetParam().head_dim);
+  const std::vector<float>& q = data.sequences[0].q;
+  one_head.sequences[0].q.clear();
+  for (const std::ptrdiff_t query : {0, 1, 2}) {
+    const auto head = q.begin() + (query * 6 + 4) * head_dim;
+    one_head.sequences[0].q.insert(one_head.sequences[0].q.end(), head, head + head_dim);
+  }
+  const AttentionResult alone = run(one_head);
+  for (const std::size_t query : {0U, 1U, 2U}) {
+    EXPECT_EQ(bits({result.lse.at(query * 6 + 4)}), bits({alone.lse.at(query)}));
+  }
+}
+
 TEST_P(AttentionContract, RowBitsDoNotDependOnTheOtherRows) {
   // 40 queries: rows 0-22 alone sit in other warps, lanes and query tiles than rows 23-39 alone,
   // and see fewer key tiles than the CTA of the whole call visits.

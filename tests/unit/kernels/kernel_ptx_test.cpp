@@ -34,8 +34,9 @@ Entries attention_entries(const std::string& module, const std::vector<std::stri
   Entries entries;
   for (const std::string& dtype : dtypes) {
     for (const char* head_dim : {"32", "64", "128"}) {
-      // Eight tensors, then num_seqs, max_pages, block_size, two head counts, softmax_scale_log2.
-      entries[fmt::format("{}_{}_d{}", module, dtype, head_dim)] = types_of("ppppppppiiiiif");
+      // Eight tensors, then num_seqs, max_pages, block_size, two head counts, softmax_scale_log2,
+      // is_causal.
+      entries[fmt::format("{}_{}_d{}", module, dtype, head_dim)] = types_of("ppppppppiiiiifi");
     }
   }
   return entries;
