@@ -38,7 +38,13 @@ struct SlotOwner {
   std::int64_t position = 0;
 };
 
-/// [num_blocks * block_size], after all steps up to and including `step`.
+/// Of an unsharded pool: [num_blocks * block_tokens()], after all steps up to and including `step`.
 [[nodiscard]] std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step);
+
+/// Of one world rank's pools: the same, or [num_blocks * block_size] when the strategy shards the
+/// cache.
+[[nodiscard]] std::vector<SlotOwner> expected_rank_slots(const Problem& problem,
+                                                         std::uint32_t step, StrategyKind strategy,
+                                                         RankId rank);
 
 }  // namespace cpverify::reference

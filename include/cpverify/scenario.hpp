@@ -32,16 +32,33 @@ struct ModelSpec {
   float softmax_scale = 0.125F;  ///< Scale on q.k; default 1/sqrt(head_dim).
 };
 
+/// Which ranks divide a cache among themselves: those of a decode group, or all of a prefill and a
+/// decode group together, shard cp_rank * dcp + dcp_rank. Source: vLLM from July 2026 on; vLLM
+/// before, vllm-ascend's design document.
+enum class KvSharding : std::uint8_t { dcp, pcp_dcp };
+
 /// World = cp * tp ranks; world rank = cp_rank * tp + tp_rank, so a CP group is strided by tp.
 /// Source: spec of SGLang's layout, attention TP innermost.
 struct TopologySpec {
   std::uint32_t cp = 1;
   std::uint32_t tp = 1;
+  /// Ranks of a decode context-parallel group: consecutive ranks of a tensor-parallel one.
+  std::uint32_t dcp = 1;
+  KvSharding kv_sharding = KvSharding::dcp;
+  /// Consecutive tokens that one shard holds; divides block_size.
+  std::uint32_t kv_interleave = 1;
+
+  /// Parts into which strategies that shard the cache divide it.
+  [[nodiscard]] std::uint32_t kv_shards() const noexcept {
+    return kv_sharding == KvSharding::dcp ? dcp : dcp * cp;
+  }
 };
 
-/// The paged KV pool of every rank: [num_blocks, block_size, num_heads_kv of the rank, head_dim].
-/// Block 0 is the null block: never handed out, never written.
+/// The paged KV pool of every rank: [num_blocks, tokens per block, num_heads_kv of the rank,
+/// head_dim]. Block 0 is the null block: never handed out, never written.
 struct CacheSpec {
+  /// Tokens of a block on one rank. Tables are of blocks of block_size * kv_shards tokens: a rank
+  /// that shares them holds block_size of each, a rank that does not all.
   std::uint32_t block_size = 16;
   std::uint32_t num_blocks =
       0;  ///< 0: just enough for the requests, plus the null block and 4 free ones.
@@ -158,6 +175,7 @@ struct Scenario {
 };
 
 [[nodiscard]] std::string_view name(AttentionKind kind) noexcept;
+[[nodiscard]] std::string_view name(KvSharding sharding) noexcept;
 [[nodiscard]] std::string_view name(DataMode mode) noexcept;
 [[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;

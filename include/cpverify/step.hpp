@@ -17,9 +17,10 @@ struct StepRow {
   std::int64_t computed = 0;   ///< Tokens whose K/V is in the pool before this step ("prefix" p_b).
   std::int64_t scheduled = 0;  ///< New tokens of this step, >= 1 ("extend" L_b).
   RowState state = RowState::prefill;
-  /// Physical block of each logical block of the request; covers computed + scheduled tokens.
+  /// Physical block of each logical block of the request, of Problem::block_tokens() tokens each;
+  /// covers computed + scheduled tokens.
   std::vector<std::int32_t> block_table;
-  /// Pool slot of each new token: block * block_size + offset. [scheduled]
+  /// Slot of each new token in an unsharded pool: block * block_tokens() + offset. [scheduled]
   std::vector<std::int64_t> slots;
 };
 
@@ -49,6 +50,11 @@ struct Problem {
   std::uint32_t num_blocks = 0;  ///< Of every rank's pool, null block included.
   std::vector<CachedToken> cached;
   std::vector<Step> steps;
+
+  /// Tokens of one block of the tables: the block size of all shards together.
+  [[nodiscard]] std::int64_t block_tokens() const noexcept {
+    return std::int64_t{scenario.cache.block_size} * scenario.topology.kv_shards();
+  }
 };
 
 /// Runs the scheduler: chunked prefill, prefix hits (whole blocks only), mixed batches, decode,

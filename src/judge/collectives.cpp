@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -21,30 +20,23 @@
 namespace cpverify::judge {
 namespace {
 
-std::string_view kind_name(CollectiveKind kind) noexcept {
-  switch (kind) {
-    case CollectiveKind::all_gather:
-      return "all_gather";
-  }
-  return "?";
-}
-
-/// One collective as its rank calls it.
-struct Call {
-  const Collective* collective = nullptr;
-  std::size_t operation = 0;  ///< Index in the rank's operations.
-};
-
 /// What a rank calls in one group, in order.
 struct Sequence {
   const RankPlan* rank = nullptr;
-  std::vector<Call> calls;
+  std::vector<const Collective*> calls;
 };
 
-bool agree(const Call& a, const Call& b) {
-  return a.operation == b.operation && a.collective->kind == b.collective->kind &&
-         a.collective->count == b.collective->count && a.collective->dtype == b.collective->dtype &&
-         a.collective->meaning == b.collective->meaning;
+/// Peers are not compared: they differ by rank, and check_peers() looks at them.
+bool agree(const Collective& a, const Collective& b) {
+  return a.kind == b.kind && a.count == b.count && a.dtype == b.dtype && a.meaning == b.meaning;
+}
+
+std::vector<const Collective*> collectives_of(const RankPlan& rank) {
+  std::vector<const Collective*> calls;
+  for (const Operation& operation : rank.operations) {
+    if (const auto* call = std::get_if<Collective>(&operation.body)) calls.push_back(call);
+  }
+  return calls;
 }
 
 /// The call that most members make; on a tie the one of the group's first rank.
@@ -53,9 +45,9 @@ const Sequence& majority(const std::vector<Sequence>& members, std::size_t index
   std::ptrdiff_t best_votes = -1;
   for (std::size_t m = 0; m < members.size(); ++m) {
     if (index >= members[m].calls.size()) continue;
-    const Call& call = members[m].calls[index];
+    const Collective& call = *members[m].calls[index];
     const auto votes = std::count_if(members.begin(), members.end(), [&](const Sequence& other) {
-      return index < other.calls.size() && agree(other.calls[index], call);
+      return index < other.calls.size() && agree(*other.calls[index], call);
     });
     if (votes > best_votes) {
       best = m;
@@ -73,6 +65,7 @@ class CollectiveComparison {
   void compare() {
     check_membership();
     for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) compare_group(group);
+    if (log_.empty()) check_deadlock();
     report_.findings.insert(report_.findings.end(), log_.findings().begin(), log_.findings().end());
   }
 
@@ -80,9 +73,7 @@ class CollectiveComparison {
   void check_membership() {
     for (const RankPlan& rank : plan_.ranks) {
       std::size_t index = 0;
-      for (const Operation& operation : rank.operations) {
-        const auto* collective = std::get_if<Collective>(&operation.body);
-        if (collective == nullptr) continue;
+      for (const Collective* collective : collectives_of(rank)) {
         const bool is_member =
             collective->group < plan_.groups.size() &&
             std::count(plan_.groups[collective->group].members.begin(),
@@ -110,23 +101,72 @@ class CollectiveComparison {
     for (std::size_t index = 0; index < longest; ++index) {
       const Sequence& expected = majority(members, index);
       for (const Sequence& member : members) compare_call(member, expected, index, group);
+      check_peers(members, index, group);
     }
   }
 
   static Sequence sequence(const RankPlan& rank, std::uint32_t group) {
-    Sequence sequence{.rank = &rank, .calls = {}};
-    for (std::size_t i = 0; i < rank.operations.size(); ++i) {
-      const auto* collective = std::get_if<Collective>(&rank.operations[i].body);
-      if (collective != nullptr && collective->group == group)
-        sequence.calls.push_back({collective, i});
-    }
+    Sequence sequence{.rank = &rank, .calls = collectives_of(rank)};
+    std::erase_if(sequence.calls,
+                  [group](const Collective* collective) { return collective->group != group; });
     return sequence;
+  }
+
+  /// Of a send_recv: whom a rank receives from must send to it. Members are in group order.
+  void check_peers(const std::vector<Sequence>& members, std::size_t index, std::uint32_t group) {
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      if (index >= members[m].calls.size()) continue;
+      const Collective& call = *members[m].calls[index];
+      if (call.kind != CollectiveKind::send_recv) continue;
+      ++report_.compared;
+      const std::uint32_t peer = call.recv_peer;
+      const bool is_sent = peer < members.size() && index < members[peer].calls.size() &&
+                           members[peer].calls[index]->send_peer == m;
+      if (is_sent) continue;
+      note("collective_peer_mismatch", *members[m].rank, index, &call,
+           fmt::format("collective {}: receives from rank {} of group {}, which does not send to "
+                       "rank {} of it",
+                       index, peer, plan_.groups[group].name, m));
+    }
+  }
+
+  /// Plays the calls: a collective happens when it is the next one of every member of its group.
+  void check_deadlock() {
+    std::vector<std::vector<const Collective*>> calls;
+    for (const RankPlan& rank : plan_.ranks) calls.push_back(collectives_of(rank));
+    std::vector<std::size_t> next(calls.size(), 0);
+    const auto waits_for = [&](std::size_t rank) {
+      return next[rank] < calls[rank].size() ? calls[rank][next[rank]] : nullptr;
+    };
+    const auto is_ready = [&](std::uint32_t group) {
+      return std::ranges::all_of(plan_.groups[group].members, [&](RankId member) {
+        const Collective* call =
+            member.value() < calls.size() ? waits_for(member.value()) : nullptr;
+        return call != nullptr && call->group == group;
+      });
+    };
+    for (bool has_moved = true; has_moved;) {
+      has_moved = false;
+      for (std::uint32_t group = 0; group < plan_.groups.size(); ++group) {
+        while (!plan_.groups[group].members.empty() && is_ready(group)) {
+          for (const RankId member : plan_.groups[group].members) ++next[member.value()];
+          has_moved = true;
+        }
+      }
+    }
+    for (std::size_t rank = 0; rank < calls.size(); ++rank) {
+      const Collective* call = waits_for(rank);
+      if (call == nullptr) continue;
+      note("collective_deadlock", plan_.ranks[rank], next[rank], call,
+           fmt::format("waits for ever in '{}' of group {}, whose members wait in others",
+                       call->meaning, plan_.groups[call->group].name));
+    }
   }
 
   void compare_call(const Sequence& member, const Sequence& model, std::size_t index,
                     std::uint32_t group) {
     ++report_.compared;
-    const Call& want = model.calls[index];
+    const Collective& want = *model.calls[index];
     const std::string as =
         fmt::format("as on rank {} (group {})", model.rank->rank.value(), plan_.groups[group].name);
     if (index >= member.calls.size()) {
@@ -135,32 +175,28 @@ class CollectiveComparison {
                        model.calls.size(), as));
       return;
     }
-    const Call& got = member.calls[index];
+    const Collective& got = *member.calls[index];
     if (agree(got, want)) return;
     const auto differ = [&](const char* kind, const auto& found, const auto& expected) {
-      note(kind, *member.rank, index, got.collective,
+      note(kind, *member.rank, index, &got,
            fmt::format("collective {}: found {}, expected {} {}", index, found, expected, as));
     };
     if (is_reordered(member, model)) {
-      differ("collective_order_mismatch", got.collective->meaning, want.collective->meaning);
+      differ("collective_order_mismatch", got.meaning, want.meaning);
       return;
     }
-    if (got.collective->kind != want.collective->kind) {
-      differ("collective_kind_mismatch", kind_name(got.collective->kind),
-             kind_name(want.collective->kind));
+    if (got.kind != want.kind) {
+      differ("collective_kind_mismatch", name(got.kind),
+             name(want.kind));
     }
-    if (got.collective->count != want.collective->count)
-      differ("collective_count_mismatch", got.collective->count, want.collective->count);
-    if (got.collective->dtype != want.collective->dtype) {
-      differ("collective_dtype_mismatch", name(got.collective->dtype),
-             name(want.collective->dtype));
+    if (got.count != want.count)
+      differ("collective_count_mismatch", got.count, want.count);
+    if (got.dtype != want.dtype) {
+      differ("collective_dtype_mismatch", name(got.dtype),
+             name(want.dtype));
     }
-    if (got.collective->meaning != want.collective->meaning)
-      differ("collective_meaning_mismatch", got.collective->meaning, want.collective->meaning);
-    if (got.operation != want.operation) {
-      differ("collective_order_mismatch", fmt::format("operation {}", got.operation),
-             fmt::format("operation {}", want.operation));
-    }
+    if (got.meaning != want.meaning)
+      differ("collective_meaning_mismatch", got.meaning, want.meaning);
   }
 
   /// The same meanings in another order.
@@ -168,7 +204,7 @@ class CollectiveComparison {
     const auto meanings = [](const Sequence& sequence) {
       std::vector<std::string> found;
       found.reserve(sequence.calls.size());
-      for (const Call& call : sequence.calls) found.push_back(call.collective->meaning);
+      for (const Collective* call : sequence.calls) found.push_back(call->meaning);
       return found;
     };
     std::vector<std::string> left = meanings(a);

@@ -103,15 +103,56 @@ RowBound::RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexc
   const double logarithm = std::numbers::ln2 * kApproxError * log2_keys;
   const double before =
       (denominator_ < 1.0 ? denominator_ / (1.0 - denominator_) : kInfinity) + logarithm;
-  lse_ = before + 3.0 * kUnitF32 * (std::abs(row.lse) + row.max_abs_score + before);
+  // Of a partial only that it lies between -G and G + ln n is known.
+  const bool is_merged = numerics.merge.partials > 1;
+  const double lse_magnitude =
+      is_merged ? row.max_abs_score + std::log(keys) : std::abs(row.lse);
+  lse_ = before + 3.0 * kUnitF32 * (lse_magnitude + row.max_abs_score + before);
+  if (is_merged) add_merge(arithmetic, row);
+}
+
+void RowBound::add_merge(const Arithmetic& arithmetic, const RowMagnitudes& row) noexcept {
+  const MergeNumerics& merge = arithmetic.numerics.merge;
+  const auto partials = static_cast<double>(merge.partials);
+  const auto depth = static_cast<double>(merge.depth);
+  const double lse_magnitude =
+      row.max_abs_score + std::log(static_cast<double>(row.num_keys) * partials);
+  // One merge: exponents from two LSEs, a sum of `partials` exponentials, a logarithm.
+  const double step = gamma(partials + 4.0, kUnitF32) +
+                      kApproxError * (4.0 + std::log2(partials)) + 8.0 * kUnitF32 * lse_magnitude;
+  lse_ += depth * step;
+
+  const double weight = exp_minus_one(lse_ + step);
+  const double running = depth - 1.0;
+  merge_.is_on = true;
+  merge_.unit_partial = unit_roundoff(merge.partial_dtype);
+  merge_.relative = depth * (2.0 * weight + gamma(partials + 4.0, kUnitF32)) +
+                    running * merge_.unit_partial;
+  if (merge.sum_dtype != DType::f32) {
+    merge_.relative += gamma(partials, unit_roundoff(merge.sum_dtype));
+  }
+  const bool has_f16 = merge.partial_dtype == DType::f16 || merge.sum_dtype == DType::f16;
+  merge_.absolute = depth * partials *
+                    (kSmallestNormalF32 * row.max_abs_value + (has_f16 ? kHalfSubnormalF16 : 0.0));
+}
+
+double RowBound::before_cast(double abs_mass, double magnitude) const noexcept {
+  const double sums = (numerator_ * abs_mass + denominator_ * magnitude) / (1.0 - denominator_);
+  return sums + 4.0 * kUnitF32 * (magnitude + sums);
 }
 
 double RowBound::output(double abs_mass, double expected) const noexcept {
   const double magnitude = std::abs(expected);
   if (!(denominator_ < 1.0)) return kInfinity;
-  const double sums = (numerator_ * abs_mass + denominator_ * magnitude) / (1.0 - denominator_);
-  const double divided = sums + 4.0 * kUnitF32 * (magnitude + sums);
-  return divided + unit_out_ * (magnitude + divided) + absolute_;
+  if (!merge_.is_on) {
+    const double divided = before_cast(abs_mass, magnitude);
+    return divided + unit_out_ * (magnitude + divided) + absolute_;
+  }
+  // The weighted sum of the partials' |o_c| is A_d at most.
+  const double divided = before_cast(abs_mass, abs_mass);
+  const double partials = divided + merge_.unit_partial * (abs_mass + divided);
+  const double merged = partials + merge_.relative * (abs_mass + partials) + merge_.absolute;
+  return merged + unit_out_ * (magnitude + merged) + absolute_;
 }
 
 }  // namespace cpverify::judge

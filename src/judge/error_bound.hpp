@@ -57,6 +57,18 @@ class RowBound {
   [[nodiscard]] double output(double abs_mass, double expected) const noexcept;
 
  private:
+  /// What merging adds: docs/numerics.md, "Merged partials".
+  struct Merge {
+    bool is_on = false;
+    double relative = 0.0;      ///< Of A_d.
+    double absolute = 0.0;      ///< Underflow of casts.
+    double unit_partial = 0.0;  ///< Loss of a partial's cast.
+  };
+
+  void add_merge(const Arithmetic& arithmetic, const RowMagnitudes& row) noexcept;
+  [[nodiscard]] double before_cast(double abs_mass, double magnitude) const noexcept;
+
+  Merge merge_;
   double lse_ = 0.0;
   double numerator_ = 0.0;    ///< Relative error of each term of sum_j w_j v_jd.
   double denominator_ = 0.0;  ///< Relative error of l = sum_j w_j.

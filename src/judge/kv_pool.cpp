@@ -50,8 +50,9 @@ class PoolComparison {
   void compare_step(std::size_t step) {
     const Plan& plan = (*evidence_.plans)[step];
     const run::StepCapture& capture = evidence_.run->steps[step];
-    owners_ = reference::expected_slots(*evidence_.problem, plan.step);
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+      owners_ = reference::expected_rank_slots(*evidence_.problem, plan.step, evidence_.strategy,
+                                               plan.ranks[r].rank);
       for (const TensorKind tensor : {TensorKind::k, TensorKind::v}) {
         Pool pool{.rank = plan.ranks[r].rank,
                   .step = plan.step,
@@ -136,7 +137,8 @@ class PoolComparison {
       bad += std::memcmp(found + i, expected + i, elem_bytes_) != 0 ? 1U : 0U;
 
     const SlotOwner& owner = owners_[slot];
-    const std::size_t page = slot / std::max(scenario_.cache.block_size, 1U);
+    const std::size_t num_blocks = std::max(evidence_.problem->num_blocks, 1U);
+    const std::size_t page = slot / std::max<std::size_t>(owners_.size() / num_blocks, 1);
     const char* kind = owner.is_written ? "kv_bytes_mismatch"
                        : page == 0      ? "null_block_written"
                                         : "kv_unexpected_write";

@@ -11,6 +11,12 @@
 
 namespace cpverify::layout {
 
+TopologySpec world_of(const TopologySpec& topology, StrategyKind strategy) noexcept {
+  TopologySpec world = topology;
+  if (strategy == StrategyKind::single) world.cp = 1;
+  return world;
+}
+
 RankId world_rank(const TopologySpec& topology, CpRank cp_rank, TpRank tp_rank) noexcept {
   return RankId{cp_rank.value() * topology.tp + tp_rank.value()};
 }

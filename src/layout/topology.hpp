@@ -12,6 +12,9 @@ namespace cpverify::layout {
 using CpRank = Id<struct CpRankTag>;  ///< Rank within a context-parallel group: 0 .. cp-1.
 using TpRank = Id<struct TpRankTag>;  ///< Rank within a tensor-parallel group: 0 .. tp-1.
 
+/// The ranks that a strategy runs on: strategies that do not split prefills have one CP rank.
+[[nodiscard]] TopologySpec world_of(const TopologySpec& topology, StrategyKind strategy) noexcept;
+
 [[nodiscard]] RankId world_rank(const TopologySpec& topology, CpRank cp_rank,
                                 TpRank tp_rank) noexcept;
 

@@ -8,11 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "layout/kv_shard.hpp"
+#include "layout/topology.hpp"
 #include "support/check.hpp"
 
 namespace cpverify::plan {
@@ -40,11 +44,15 @@ AttentionKernel kernel_of(const Scenario& scenario) {
   return scenario.attention_kernel;
 }
 
-std::vector<std::int64_t> flattened_slots(const Step& step) {
+/// Slots in the rank's own pool; kPadRow for a token that another shard holds.
+std::vector<std::int64_t> flattened_slots(const Step& step, const KvShard& shard,
+                                          std::int64_t block_tokens) {
   std::vector<std::int64_t> slots;
   for (const StepRow& row : step.rows) {
     CPVERIFY_CHECK(static_cast<std::int64_t>(row.slots.size()) == row.scheduled);
-    slots.insert(slots.end(), row.slots.begin(), row.slots.end());
+    for (const std::int64_t slot : row.slots) {
+      slots.push_back(layout::local_slot(shard, block_tokens, slot).value_or(kPadRow));
+    }
   }
   return slots;
 }
@@ -82,7 +90,8 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
   for (const StepRow& row : step.rows) {
     shape.max_pages = std::max(shape.max_pages, static_cast<std::int64_t>(row.block_table.size()));
   }
-  shape.block_size = scenario.cache.block_size;
+  CPVERIFY_CHECK(problem.block_tokens() % rank.kv_shard.count == 0);
+  shape.block_size = problem.block_tokens() / rank.kv_shard.count;
   shape.num_blocks = problem.num_blocks;
   shape.num_heads_q = rank.heads_q.count;
   shape.num_heads_kv = rank.heads_kv.count;
@@ -91,6 +100,15 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
   shape.softmax_scale_log2 =
       static_cast<float>(static_cast<double>(scenario.model.softmax_scale) * std::numbers::log2e);
   return shape;
+}
+
+std::vector<Group> cp_groups(const TopologySpec& topology) {
+  std::vector<Group> groups;
+  for (std::uint32_t tp_rank = 0; tp_rank < topology.tp; ++tp_rank) {
+    groups.push_back(
+        {fmt::format("cp[tp={}]", tp_rank), layout::cp_group(topology, layout::TpRank{tp_rank})});
+  }
+  return groups;
 }
 
 std::vector<std::int64_t> padded(std::vector<std::int64_t> values, std::int64_t size,
@@ -189,8 +207,10 @@ CommonBuffers RankBuilder::common(const Step& step) {
   buffers.q = input("q", TensorKind::q, rank_.heads_q);
   buffers.k = input("k", TensorKind::k, rank_.heads_kv);
   buffers.v = input("v", TensorKind::v, rank_.heads_kv);
+  const std::int64_t block_tokens = shape_.block_size * rank_.kv_shard.count;
   buffers.slot_mapping =
-      metadata("slot_mapping", DType::i64, {rows}, padded(flattened_slots(step), rows, kPadRow));
+      metadata("slot_mapping", DType::i64, {rows},
+               padded(flattened_slots(step, rank_.kv_shard, block_tokens), rows, kPadRow));
   buffers.block_table = metadata("block_table", DType::i32, {shape_.num_seqs, shape_.max_pages},
                                  padded_block_table(step, shape_.max_pages));
   buffers.k_pool = pool("k_pool");
@@ -209,6 +229,10 @@ void RankBuilder::launch(std::string label, Launch launch) {
 
 void RankBuilder::collective(std::string label, Collective collective) {
   rank_.operations.push_back({std::move(label), std::move(collective)});
+}
+
+void RankBuilder::copy(std::string label, Copy copy) {
+  if (copy.bytes > 0) rank_.operations.push_back({std::move(label), copy});
 }
 
 void RankBuilder::fill(std::string label, BufferId target, std::uint32_t pattern) {

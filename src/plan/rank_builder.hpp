@@ -37,6 +37,9 @@ struct RankShape {
 [[nodiscard]] RankShape make_rank_shape(const Problem& problem, const Step& step,
                                         const RankPlan& rank);
 
+/// The CP group of every tp rank, "cp[tp=0]" and so on.
+[[nodiscard]] std::vector<Group> cp_groups(const TopologySpec& topology);
+
 /// Pad rows at the end of an index, slot or claim list carry this.
 inline constexpr std::int64_t kPadRow = -1;
 
@@ -83,6 +86,8 @@ class RankBuilder {
   /// A launch without thread blocks is left out.
   void launch(std::string label, Launch launch);
   void collective(std::string label, Collective collective);
+  /// A copy of nothing is left out.
+  void copy(std::string label, Copy copy);
   /// Fills a whole buffer with a 32-bit pattern; an empty buffer is left out.
   void fill(std::string label, BufferId target, std::uint32_t pattern);
 

@@ -67,4 +67,8 @@ void build_whole_step(const Problem& problem, const Step& step, RankPlan& rank) 
   builder.launch("attention of all rows", attention_launch(shape, buffers, call));
 }
 
+void build_single(const Problem& problem, const Step& step, Plan& plan) {
+  for (RankPlan& rank : plan.ranks) build_whole_step(problem, step, rank);
+}
+
 }  // namespace cpverify::plan

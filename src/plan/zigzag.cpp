@@ -11,11 +11,13 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "layout/topology.hpp"
 #include "layout/zigzag.hpp"
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
+#include "plan/single.hpp"
 
 namespace cpverify::plan {
 namespace {
@@ -199,10 +201,9 @@ Collective all_gather(const RankShape& shape, std::uint32_t group, std::string m
   return collective;
 }
 
-}  // namespace
-
-void build_zigzag_step(const Problem& problem, const Step& step, std::uint32_t group,
-                       RankPlan& rank) {
+/// Adds to a rank its part of a step that is split. Its CP group has the number of its tp rank.
+void build_split_step(const Problem& problem, const Step& step, RankPlan& rank) {
+  const std::uint32_t group = rank.tp_rank;
   const RankShape shape = make_rank_shape(problem, step, rank);
   RankBuilder builder{rank, shape};
   Share share;
@@ -221,6 +222,23 @@ void build_zigzag_step(const Problem& problem, const Step& step, std::uint32_t g
   attend(builder, buffers, share, Half::next);
   gather_outputs(builder, buffers, share,
                  all_gather(shape, group, fmt::format("attention rows of step {}", step.index)));
+}
+
+}  // namespace
+
+void build_zigzag(const Problem& problem, const Step& step, Plan& plan) {
+  const TopologySpec& topology = problem.scenario.topology;
+  plan.is_cp_on = layout::is_zigzag_applicable(step, topology.cp);
+  // Both calls walk keys in tiles from key 0, so a row's bits do not depend on the split.
+  plan.is_bitwise = true;
+  plan.groups = cp_groups(topology);
+  for (RankPlan& rank : plan.ranks) {
+    if (plan.is_cp_on) {
+      build_split_step(problem, step, rank);
+    } else {
+      build_whole_step(problem, step, rank);
+    }
+  }
 }
 
 }  // namespace cpverify::plan

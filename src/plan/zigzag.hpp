@@ -1,14 +1,12 @@
 #pragma once
 
-#include <cstdint>
-
 #include "cpverify/plan.hpp"
 #include "cpverify/step.hpp"
 
 namespace cpverify::plan {
 
-/// Adds to a rank its part of a step that zigzag splits. `group` is the index of its CP group.
-void build_zigzag_step(const Problem& problem, const Step& step, std::uint32_t group,
-                       RankPlan& rank);
+/// Strategy zigzag: splits the step over the CP group of each tp rank where it can, and lets every
+/// rank compute the whole step where not. `plan` has its ranks with their heads.
+void build_zigzag(const Problem& problem, const Step& step, Plan& plan);
 
 }  // namespace cpverify::plan

@@ -48,14 +48,6 @@ std::string_view name(OutputKind kind) noexcept {
   return "?";
 }
 
-std::string_view name(CollectiveKind kind) noexcept {
-  switch (kind) {
-    case CollectiveKind::all_gather:
-      return "all_gather";
-  }
-  return "?";
-}
-
 std::string_view name(RowState state) noexcept {
   switch (state) {
     case RowState::prefill:

@@ -11,7 +11,6 @@ namespace cpverify::report {
 [[nodiscard]] std::string_view name(BufferRole role) noexcept;
 [[nodiscard]] std::string_view name(TensorKind tensor) noexcept;
 [[nodiscard]] std::string_view name(OutputKind kind) noexcept;
-[[nodiscard]] std::string_view name(CollectiveKind kind) noexcept;
 [[nodiscard]] std::string_view name(RowState state) noexcept;
 
 /// "kv_send" or "kv_send + 128"; "?" for a buffer that the rank does not have.

@@ -89,6 +89,12 @@ struct OperationWriter {
     json["dtype"] = text(cpverify::name(collective.dtype));
     json["meaning"] = collective.meaning;
   }
+  void operator()(const Copy& copy) const {
+    json["type"] = "copy";
+    json["source"] = reference_text(rank, copy.source);
+    json["target"] = reference_text(rank, copy.target);
+    json["bytes"] = copy.bytes;
+  }
   void operator()(const Fill& fill) const {
     json["type"] = "fill";
     json["target"] = reference_text(rank, fill.target);

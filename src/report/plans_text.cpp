@@ -59,6 +59,10 @@ struct OperationText {
                        reference_text(rank, collective.send), reference_text(rank, collective.recv),
                        collective.count, cpverify::name(collective.dtype), collective.meaning);
   }
+  std::string operator()(const Copy& copy) const {
+    return fmt::format("copy {} -> {}, {} bytes", reference_text(rank, copy.source),
+                       reference_text(rank, copy.target), copy.bytes);
+  }
   std::string operator()(const Fill& fill) const {
     return fmt::format("fill {}, {} words of {:#010x}", reference_text(rank, fill.target),
                        fill.count, fill.pattern);

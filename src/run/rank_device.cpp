@@ -270,6 +270,13 @@ CuResult RankDevice::fill(const Fill& fill, gpu::CuStream stream) {
                                   static_cast<std::size_t>(fill.count), stream);
 }
 
+CuResult RankDevice::copy(const Copy& copy, gpu::CuStream stream) {
+  if (copy.bytes == 0) return CuResult::success;
+  make_current();
+  return driver_.cuMemcpyDtoDAsync(address(copy.target), address(copy.source),
+                                   static_cast<std::size_t>(copy.bytes), stream);
+}
+
 void RankDevice::free_buffer(BufferId buffer) {
   const NamedAllocation& target = allocation(buffer);
   if (target.address == 0 || !is_owned_[buffer.value()]) return;

@@ -56,6 +56,7 @@ class RankDevice {
   [[nodiscard]] gpu::CuResult launch(const Launch& launch, gpu::CuStream stream,
                                      const std::string& kernel_directory);
   [[nodiscard]] gpu::CuResult fill(const Fill& fill, gpu::CuStream stream);
+  [[nodiscard]] gpu::CuResult copy(const Copy& copy, gpu::CuStream stream);
 
   /// Gives a buffer's memory back; its address and name stay known.
   void free_buffer(BufferId buffer);

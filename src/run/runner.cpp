@@ -25,6 +25,7 @@
 #include "gpu/driver_api.hpp"
 #include "gpu/lane.hpp"
 #include "gpu/nccl_api.hpp"
+#include "run/call_collective.hpp"
 #include "run/communicators.hpp"
 #include "run/fault_findings.hpp"
 #include "run/rank_device.hpp"
@@ -60,9 +61,11 @@ class Runner {
                    const Step& step);
   /// False: something of the subject failed and the step is over.
   bool run_operations(const Plan& plan);
-  bool issue(const Plan& plan, std::size_t index);
-  bool issue_collectives(const Plan& plan, std::size_t index);
-  void end_collectives(const Plan& plan, std::size_t index);
+  bool issue_until_collective(const Plan& plan, const RankPlan& rank);
+  bool issue_collectives(const Plan& plan);
+  gpu::NcclComm issue_collective(const Plan& plan, const RankPlan& rank);
+  [[nodiscard]] const Collective* waits_for(const RankPlan& rank) const;
+  void end_collectives(const Plan& plan);
   bool accept(CuResult result, const Plan& plan, const RankPlan& rank, const std::string& label);
   bool synchronize(const Plan& plan);
   /// Lets what was queued before a failure run, so that its faults are seen too: a copy beyond a
@@ -78,7 +81,8 @@ class Runner {
   gpu::Lane& lane_;
   const RunOptions& options_;
   std::vector<std::unique_ptr<RankDevice>> devices_;
-  Communicators communicators_;  ///< After devices_: destroyed first.
+  Communicators communicators_;     ///< After devices_: destroyed first.
+  std::vector<std::size_t> issued_;  ///< Operations of the step, by world rank.
   RunCapture capture_;
 };
 
@@ -103,7 +107,7 @@ void Runner::fill_pools(const Plan& plan) {
       if (buffer.role != BufferRole::kv_pool) continue;
       device.ensure_pool(buffer);
       const PoolContent content{buffer.name == "k_pool" ? TensorKind::k : TensorKind::v,
-                                rank.heads_kv, is_poison()};
+                                rank.heads_kv, rank.kv_shard, is_poison()};
       device.upload(device.pool(buffer.name), initial_pool_bytes(buffer, content, problem_, data_));
     }
     RankCapture initial;
@@ -173,34 +177,44 @@ bool Runner::accept(CuResult result, const Plan& plan, const RankPlan& rank,
   return false;
 }
 
-bool Runner::issue_collectives(const Plan& plan, std::size_t index) {
+const Collective* Runner::waits_for(const RankPlan& rank) const {
+  const std::size_t index = issued_.at(rank.rank.value());
+  return index < rank.operations.size() ? std::get_if<Collective>(&rank.operations[index].body)
+                                        : nullptr;
+}
+
+gpu::NcclComm Runner::issue_collective(const Plan& plan, const RankPlan& rank) {
+  RankDevice& device = *devices_.at(rank.rank.value());
+  const Operation& operation = rank.operations[issued_.at(rank.rank.value())];
+  const auto& collective = std::get<Collective>(operation.body);
+  const gpu::NcclComm comm = communicators_.of(plan.groups.at(collective.group), rank.rank);
+  const CollectiveAddresses addresses{device.address(collective.send),
+                                      device.address(collective.recv)};
+  call_collective(lane_.nccl(), collective, addresses, comm, device.begin(operation));
+  return comm;
+}
+
+/// One group call of what every rank waits for.
+bool Runner::issue_collectives(const Plan& plan) {
   gpu::NcclApi& nccl = lane_.nccl();
+  gpu::nccl_check(nccl.ncclGroupStart(), "ncclGroupStart");
   const RankPlan* last = nullptr;
   gpu::NcclComm last_comm = nullptr;
   for (const RankPlan& rank : plan.ranks) {
-    if (index >= rank.operations.size()) continue;
-    const auto* collective = std::get_if<Collective>(&rank.operations[index].body);
-    if (collective == nullptr) continue;
-    if (last == nullptr) gpu::nccl_check(nccl.ncclGroupStart(), "ncclGroupStart");
+    if (waits_for(rank) == nullptr) continue;
     last = &rank;
-    RankDevice& device = *devices_.at(rank.rank.value());
-    last_comm = communicators_.of(plan.groups.at(collective->group), rank.rank);
-    const NcclResult queued = nccl.ncclAllGather(
-        device.address(collective->send), device.address(collective->recv),
-        static_cast<std::size_t>(collective->count), nccl_type(collective->dtype), last_comm,
-        device.begin(rank.operations[index]));
-    gpu::nccl_check(queued, "ncclAllGather");
+    last_comm = issue_collective(plan, rank);
   }
-  if (last == nullptr) return true;
   const NcclResult result = nccl.ncclGroupEnd();
   if (result == NcclResult::success) {
-    end_collectives(plan, index);
+    end_collectives(plan);
     return true;
   }
   const std::size_t known = capture_.findings.size();
   collect_faults(plan);
   if (capture_.findings.size() > known) return false;  // A copy beyond a buffer.
   if (result != NcclResult::invalid_usage) gpu::nccl_check(result, "ncclGroupEnd");
+  CPVERIFY_CHECK(last != nullptr);
   Finding finding = new_finding(plan, *last);
   finding.rank.reset();
   finding.check = Check::collectives;
@@ -210,44 +224,50 @@ bool Runner::issue_collectives(const Plan& plan, std::size_t index) {
   return false;
 }
 
-void Runner::end_collectives(const Plan& plan, std::size_t index) {
+void Runner::end_collectives(const Plan& plan) {
   for (const RankPlan& rank : plan.ranks) {
-    if (index >= rank.operations.size()) continue;
-    const Operation& operation = rank.operations[index];
-    if (!std::holds_alternative<Collective>(operation.body)) continue;
-    devices_.at(rank.rank.value())->end(operation, index);
+    if (waits_for(rank) == nullptr) continue;
+    const std::size_t index = issued_.at(rank.rank.value())++;
+    devices_.at(rank.rank.value())->end(rank.operations[index], index);
   }
 }
 
-bool Runner::issue(const Plan& plan, std::size_t index) {
-  for (const RankPlan& rank : plan.ranks) {
-    if (index >= rank.operations.size()) continue;
+/// What a rank does on its own, up to its next collective or its end.
+bool Runner::issue_until_collective(const Plan& plan, const RankPlan& rank) {
+  RankDevice& device = *devices_.at(rank.rank.value());
+  std::size_t& index = issued_.at(rank.rank.value());
+  for (; index < rank.operations.size() && waits_for(rank) == nullptr; ++index) {
     const Operation& operation = rank.operations[index];
-    RankDevice& device = *devices_.at(rank.rank.value());
-    if (std::holds_alternative<Collective>(operation.body)) continue;
     const gpu::CuStream stream = device.begin(operation);
     CuResult result = CuResult::success;
     if (const auto* launch = std::get_if<Launch>(&operation.body)) {
       result = device.launch(*launch, stream, options_.kernel_directory);
     } else if (const auto* fill = std::get_if<Fill>(&operation.body)) {
       result = device.fill(*fill, stream);
+    } else if (const auto* copy = std::get_if<Copy>(&operation.body)) {
+      result = device.copy(*copy, stream);
     }
     device.end(operation, index);
     if (!accept(result, plan, rank, operation.label)) return false;
   }
-  return issue_collectives(plan, index);
+  return true;
 }
 
 bool Runner::run_operations(const Plan& plan) {
-  std::size_t longest = 0;
+  issued_.assign(devices_.size(), 0);
   for (const RankPlan& rank : plan.ranks) {
     devices_.at(rank.rank.value())->begin_operations(rank.operations);
   }
-  for (const RankPlan& rank : plan.ranks) longest = std::max(longest, rank.operations.size());
-  for (std::size_t index = 0; index < longest; ++index) {
-    if (!issue(plan, index)) return false;
+  while (true) {
+    for (const RankPlan& rank : plan.ranks) {
+      if (!issue_until_collective(plan, rank)) return false;
+    }
+    const bool is_over = std::all_of(plan.ranks.begin(), plan.ranks.end(), [&](const auto& rank) {
+      return waits_for(rank) == nullptr;
+    });
+    if (is_over) return synchronize(plan);
+    if (!issue_collectives(plan)) return false;
   }
-  return synchronize(plan);
 }
 
 bool Runner::synchronize(const Plan& plan) {

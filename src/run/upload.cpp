@@ -10,6 +10,7 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/step.hpp"
+#include "layout/kv_shard.hpp"
 #include "support/check.hpp"
 #include "support/rng.hpp"
 
@@ -93,7 +94,9 @@ std::vector<std::byte> initial_pool_bytes(const Buffer& buffer, const PoolConten
   const auto head_bytes = static_cast<std::size_t>(buffer.shape.at(3)) * element;
   const std::size_t row_bytes = content.heads.count * head_bytes;
   for (const CachedToken& token : problem.cached) {
-    const std::size_t offset = static_cast<std::size_t>(token.slot) * row_bytes;
+    const auto slot = layout::local_slot(content.shard, problem.block_tokens(), token.slot);
+    if (!slot) continue;
+    const std::size_t offset = static_cast<std::size_t>(*slot) * row_bytes;
     CPVERIFY_CHECK(offset + row_bytes <= total);
     copy_heads(bytes.data() + offset, tensor_rows(data.at(token.request.value()), content.tensor),
                token.position, content.heads, head_bytes);

@@ -23,6 +23,7 @@ namespace cpverify::run {
 struct PoolContent {
   TensorKind tensor = TensorKind::k;  ///< k or v.
   HeadRange heads;                    ///< KV heads of the rank.
+  KvShard shard;                      ///< Tokens of the rank.
   bool is_poisoned = false;           ///< Unused slots hold NaN instead of canaries.
 };
 

@@ -105,6 +105,40 @@ void read_model(const Map& file, Scenario& scenario) {
   if (scale) model.softmax_scale = scale->number(kMinSoftmaxScale, kMaxSoftmaxScale);
 }
 
+namespace {
+
+/// The ranks of a decode group share one KV head, or a shard would not hold what another reads.
+void check_decode_group(const Value& dcp, const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.tp % topology.dcp != 0) {
+    dcp.fail(fmt::format("'dcp' is {}, which does not divide tp {}; a decode group is consecutive "
+                         "ranks of a tensor-parallel one",
+                         topology.dcp, topology.tp));
+  }
+  if (topology.dcp == 1) return;
+  const std::uint32_t copies = std::max(1U, topology.tp / scenario.model.num_heads_kv);
+  if (copies % topology.dcp != 0) {
+    dcp.fail(fmt::format("'dcp' is {}, and {} of the {} tensor-parallel ranks hold a copy of a KV "
+                         "head; expected a divisor, so that a decode group shares one KV head",
+                         topology.dcp, copies, topology.tp));
+  }
+}
+
+void read_sharding(const Map& map, Scenario& scenario) {
+  TopologySpec& topology = scenario.topology;
+  const std::optional<Value> sharding = map.find("kv_sharding");
+  if (sharding) topology.kv_sharding = choice(*sharding, kKvShardings);
+  const std::optional<Value> dcp = map.find("dcp");
+  if (dcp) {
+    topology.dcp = count(*dcp, {1, kMaxWorldSize, " ranks"});
+    check_decode_group(*dcp, scenario);
+  }
+  const std::optional<Value> interleave = map.find("kv_interleave");
+  if (interleave) topology.kv_interleave = count(*interleave, {1, kMaxBlockSize, " tokens"});
+}
+
+}  // namespace
+
 void read_topology(const Map& file, Scenario& scenario) {
   const Map map{file.require("topology"), Section::topology};
   constexpr Range kRanks{1, kMaxWorldSize, " ranks"};
@@ -115,6 +149,7 @@ void read_topology(const Map& file, Scenario& scenario) {
     scenario.topology.tp = count(*tp, kRanks);
     check_heads_per_rank(*tp, scenario.model, scenario.topology.tp);
   }
+  read_sharding(map, scenario);
   const std::uint32_t world = scenario.topology.cp * scenario.topology.tp;
   if (world > kMaxWorldSize) {
     cp.fail(
@@ -154,9 +189,17 @@ void read_cache(const Map& file, Scenario& scenario) {
   CacheSpec& cache = scenario.cache;
   cache.where = map.where();
   cache.block_size = count(map.require("block_size"), {1, kMaxBlockSize, " tokens"});
+  const TopologySpec& topology = scenario.topology;
+  if (cache.block_size % topology.kv_interleave != 0) {
+    map.require("block_size")
+        .fail(fmt::format("'block_size' is {}, which is no multiple of kv_interleave {}; the tokens "
+                          "of a block are dealt to the shards in whole runs",
+                          cache.block_size, topology.kv_interleave));
+  }
   const std::optional<Value> num_blocks = map.find("num_blocks");
   if (num_blocks) {
-    const std::int64_t limit = kMaxPoolSlots / cache.block_size;
+    const std::int64_t limit =
+        std::max<std::int64_t>(kMaxPoolSlots / cache.block_size / topology.kv_shards(), 2);
     // Block 0 is the null block, so a pool of one block holds nothing.
     cache.num_blocks = count(*num_blocks, {2, limit, ", the null block included"});
     cache.where = num_blocks->where();

@@ -32,7 +32,7 @@ class Scheduler {
  public:
   explicit Scheduler(const Scenario& scenario)
       : scenario_{scenario},
-        block_size_{scenario.cache.block_size},
+        block_size_{std::int64_t{scenario.cache.block_size} * scenario.topology.kv_shards()},
         progress_(scenario.requests.size()),
         arrival_order_(scenario.requests.size()) {
     CPVERIFY_CHECK(block_size_ >= 1);
@@ -198,8 +198,9 @@ class Scheduler {
 /// Turns block numbers into physical ids, in tables and in slots alike.
 class PhysicalBlocks {
  public:
-  PhysicalBlocks(const CacheSpec& cache, std::uint32_t num_blocks)
-      : ids_{scenario::physical_ids(cache, num_blocks)}, block_size_{cache.block_size} {}
+  explicit PhysicalBlocks(const Problem& problem)
+      : ids_{scenario::physical_ids(problem.scenario.cache, problem.num_blocks)},
+        block_size_{problem.block_tokens()} {}
 
   [[nodiscard]] std::int32_t id(std::int32_t number) const {
     return ids_[static_cast<std::size_t>(number)];
@@ -220,7 +221,7 @@ Problem make_problem(const Scenario& scenario) {
   Scheduler scheduler{scenario};
   Problem problem = scheduler.run();
   problem.num_blocks = scenario::pool_size(scenario.cache, scheduler.blocks_taken());
-  const PhysicalBlocks physical{scenario.cache, problem.num_blocks};
+  const PhysicalBlocks physical{problem};
   for (CachedToken& token : problem.cached) token.slot = physical.slot(token.slot);
   for (Step& step : problem.steps) {
     for (StepRow& row : step.rows) {

@@ -17,7 +17,7 @@ const std::vector<SectionKeys>& schema() {
       {Section::model,
        "model",
        {"attention", "num_heads_q", "num_heads_kv", "head_dim", "dtype", "softmax_scale"}},
-      {Section::topology, "topology", {"cp", "tp"}},
+      {Section::topology, "topology", {"cp", "tp", "dcp", "kv_sharding", "kv_interleave"}},
       {Section::cache, "cache", {"block_size", "num_blocks", "shuffle_seed"}},
       {Section::request,
        "requests",

@@ -51,6 +51,7 @@ inline constexpr std::array kAttentionKinds{AttentionKind::mha, AttentionKind::g
 inline constexpr std::array kModelDTypes{DType::f32, DType::f16, DType::bf16};
 inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMode::poison};
 inline constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag};
+inline constexpr std::array kKvShardings{KvSharding::dcp, KvSharding::pcp_dcp};
 /// The types of buffers that a launch scenario has.
 inline constexpr std::array kBufferDTypes{DType::f32, DType::f16, DType::bf16,
                                           DType::i32, DType::i64, DType::u8};

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "cpverify/launch.hpp"
+#include "cpverify/plan.hpp"
 #include "cpverify/reduction.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/schedule.hpp"
@@ -20,6 +21,32 @@ std::string_view name(AttentionKind kind) noexcept {
       return "gqa";
     case AttentionKind::mqa:
       return "mqa";
+  }
+  return "?";
+}
+
+std::string_view name(KvSharding sharding) noexcept {
+  switch (sharding) {
+    case KvSharding::dcp:
+      return "dcp";
+    case KvSharding::pcp_dcp:
+      return "pcp_dcp";
+  }
+  return "?";
+}
+
+std::string_view name(CollectiveKind kind) noexcept {
+  switch (kind) {
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+    case CollectiveKind::send_recv:
+      return "send_recv";
   }
   return "?";
 }

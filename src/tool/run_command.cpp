@@ -21,6 +21,7 @@
 #include "cpverify/verdict.hpp"
 #include "cpverify/verify.hpp"
 #include "report/report.hpp"
+#include "scenario/schema.hpp"
 #include "support/nearest.hpp"
 #include "support/parallel.hpp"
 #include "tool/commands.hpp"
@@ -154,14 +155,31 @@ class WordOf : public CLI::Validator {
   }
 };
 
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  names.reserve(scenario::kStrategies.size());
+  for (const StrategyKind strategy : scenario::kStrategies) names.emplace_back(name(strategy));
+  return names;
+}
+
+std::map<std::string, StrategyKind> strategy_words() {
+  std::map<std::string, StrategyKind> words;
+  for (const StrategyKind strategy : scenario::kStrategies) {
+    words.emplace(name(strategy), strategy);
+  }
+  return words;
+}
+
 void add_flags(CLI::App& command, const std::shared_ptr<RunFlags>& flags) {
   command.add_option("--lane", flags->verify.lane, "Where kernels run: sim (default) or cuda")
       ->transform(WordOf<LaneKind>{"lane", {{"sim", LaneKind::sim}, {"cuda", LaneKind::cuda}}})
       ->type_name("L");
-  command.add_option("--strategy", flags->verify.strategies, "Only these: single,zigzag")
+  const std::vector<std::string> strategies = strategy_names();
+  command
+      .add_option("--strategy", flags->verify.strategies,
+                  fmt::format("Only these: {}", fmt::join(strategies, ",")))
       ->delimiter(',')
-      ->transform(WordOf<StrategyKind>{
-          "strategy", {{"single", StrategyKind::single}, {"zigzag", StrategyKind::zigzag}}})
+      ->transform(WordOf<StrategyKind>{"strategy", strategy_words()})
       ->type_name("S,..");
   command.add_option("--mode", flags->verify.modes, "Only these: random,count,poison")
       ->delimiter(',')

@@ -7,8 +7,10 @@
 #include <rapidcheck/gtest.h>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/plan.hpp"
 #include "judge/error_bound.hpp"
 #include "property/judge/emulated_kernel.hpp"
+#include "property/judge/emulated_merge.hpp"
 #include "support/rng.hpp"
 
 namespace cpverify::judge {
@@ -73,6 +75,56 @@ RC_GTEST_PROP(RowBound, HoldsForACorrectKernel, ()) {
   const RowBound bound = bound_of(row, expected);
   RC_ASSERT(within(found.lse, expected.result.lse, bound.lse()));
   RC_ASSERT(output_ratio(found, expected, bound) <= 1.0);
+}
+
+RowBound merged_bound_of(const RowProblem& row, const ExactRow& expected,
+                         const MergeNumerics& merge) {
+  const DType p_dtype = row.is_tensor_core ? row.dtype : DType::f32;
+  return {{static_cast<std::uint32_t>(row.head_dim()),
+           row.dtype,
+           {p_dtype, row.is_tensor_core, 32, merge}},
+          expected.magnitudes};
+}
+
+/// 0 = the first of `partials` + 1 ascending key numbers; neighbours may be equal: no keys.
+std::vector<std::size_t> any_cuts(std::size_t keys, std::size_t partials) {
+  std::vector<std::size_t> cuts{0, keys};
+  while (cuts.size() < partials + 1) cuts.push_back(*rc::gen::inRange<std::size_t>(0, keys + 1));
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+// Whatever part of the keys each partial has, merging them in any of the ways that the plans know
+// stays within the bound.
+RC_GTEST_PROP(RowBound, HoldsForMergedPartials, ()) {
+  const RowProblem row = any_row();
+  const std::size_t partials = *rc::gen::inRange<std::size_t>(2, 9);
+  const auto parts =
+      test::emulate_parts(test::split_keys(row, any_cuts(row.num_keys(), partials)));
+  const ExactRow expected = exact(row);
+  const auto count = static_cast<std::int64_t>(partials);
+  const auto holds = [&](const RowResult& found, const MergeNumerics& merge) {
+    const RowBound bound = merged_bound_of(row, expected, merge);
+    return within(found.lse, expected.result.lse, bound.lse()) &&
+           output_ratio(found, expected, bound) <= 1.0;
+  };
+  RC_ASSERT(holds(test::merge_at_once(parts, row.dtype), {count, 1, row.dtype, DType::f32}));
+  RC_ASSERT(holds(test::merge_scaled(parts, row.dtype), {count, 1, row.dtype, row.dtype}));
+  RC_ASSERT(
+      holds(test::merge_in_turn(parts, row.dtype), {count, count - 1, row.dtype, DType::f32}));
+}
+
+// A plain mean of two partials that weigh differently is beyond it.
+TEST(RowBound, FailsAMeanOfUnequalPartials) {
+  RowProblem row;
+  row.q.assign(32, 1.0F);
+  row.k.assign(64, 0.0F);
+  row.v.assign(64, 0.0F);
+  std::fill(row.k.begin() + 32, row.k.end(), 0.0625F);  // Score 2: weights 1 and e^2.
+  std::fill(row.v.begin() + 32, row.v.end(), 1.0F);
+  const ExactRow expected = exact(row);
+  const RowBound bound = merged_bound_of(row, expected, {2, 1, DType::f32, DType::f32});
+  EXPECT_FALSE(within(0.5, expected.result.out[0], bound.output(expected.abs_mass[0], 0.88)));
 }
 
 // And it is not so wide that it lets a kernel pass that misses the last key of a few hundred

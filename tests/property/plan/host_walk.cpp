@@ -230,17 +230,20 @@ void HostWalk::execute(const RankPlan& plan, const Launch& launch, Rank& rank) {
   }
 }
 
-void HostWalk::all_gather(const Plan& plan, std::size_t operation, std::vector<Rank>& ranks) {
+void HostWalk::all_gather(const Plan& plan, std::vector<Rank>& ranks) {
+  const auto waits_for = [&](std::size_t rank) -> const Collective& {
+    return std::get<Collective>(plan.ranks.at(rank).operations.at(next_.at(rank)).body);
+  };
   for (const RankPlan& target : plan.ranks) {
-    const auto& received = std::get<Collective>(target.operations.at(operation).body);
+    const Collective& received = waits_for(target.rank.value());
     std::int64_t place = 0;
     for (const RankId member : plan.groups.at(received.group).members) {
       const RankPlan& source = plan.ranks.at(member.value());
-      const auto& sent = std::get<Collective>(source.operations.at(operation).body);
+      const Collective& sent = waits_for(member.value());
       if (sent.count != received.count || sent.meaning != received.meaning ||
           sent.group != received.group) {
-        complain(fmt::format("ranks {} and {} disagree on operation {}", target.rank.value(),
-                             member.value(), operation));
+        complain(fmt::format("ranks {} and {} disagree on '{}'", target.rank.value(),
+                             member.value(), received.meaning));
       }
       for (std::int64_t i = 0; i < sent.count; ++i) {
         store(target, ranks.at(target.rank.value()), received.recv, place++,
@@ -281,7 +284,7 @@ void HostWalk::check_outputs(const Plan& plan, const RankPlan& rank_plan, const 
 void HostWalk::make_pools(const RankPlan& rank) {
   const std::size_t dim = problem_.scenario.model.head_dim;
   const std::size_t row_elems = rank.heads_kv.count * dim;
-  const std::size_t slots = std::size_t{problem_.num_blocks} * problem_.scenario.cache.block_size;
+  const std::size_t slots = static_cast<std::size_t>(problem_.num_blocks * problem_.block_tokens());
   std::vector<Cells> pools(2, Cells(slots * row_elems, kUnwritten));
   for (const CachedToken& token : problem_.cached) {
     for (std::size_t j = 0; j < row_elems; ++j) {
@@ -311,6 +314,19 @@ void HostWalk::fill(const RankPlan& plan, const Fill& fill, Rank& rank) {
   }
 }
 
+void HostWalk::walk_until_collective(const RankPlan& plan, Rank& rank) {
+  std::size_t& next = next_.at(plan.rank.value());
+  for (; next < plan.operations.size(); ++next) {
+    const Operation& operation = plan.operations[next];
+    if (std::holds_alternative<Collective>(operation.body)) return;
+    if (const auto* body = std::get_if<Fill>(&operation.body)) {
+      fill(plan, *body, rank);
+    } else {
+      execute(plan, std::get<Launch>(operation.body), rank);
+    }
+  }
+}
+
 void HostWalk::run(const Plan& plan) {
   step_ = &problem_.steps.at(plan.step);
   std::vector<Rank> ranks(plan.ranks.size());
@@ -320,19 +336,12 @@ void HostWalk::run(const Plan& plan) {
     }
     prepare(plan.ranks[r], *step_, ranks[r]);
   }
-  for (std::size_t i = 0; i < plan.ranks.front().operations.size(); ++i) {
-    if (std::holds_alternative<Collective>(plan.ranks.front().operations[i].body)) {
-      all_gather(plan, i, ranks);
-      continue;
-    }
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const Operation& operation = plan.ranks[r].operations.at(i);
-      if (const auto* body = std::get_if<Fill>(&operation.body)) {
-        fill(plan.ranks[r], *body, ranks[r]);
-      } else {
-        execute(plan.ranks[r], std::get<Launch>(operation.body), ranks[r]);
-      }
-    }
+  next_.assign(ranks.size(), 0);
+  while (next_.front() < plan.ranks.front().operations.size()) {
+    for (std::size_t r = 0; r < ranks.size(); ++r) walk_until_collective(plan.ranks[r], ranks[r]);
+    if (next_.front() == plan.ranks.front().operations.size()) break;
+    all_gather(plan, ranks);
+    for (std::size_t& next : next_) ++next;
   }
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     check_outputs(plan, plan.ranks[r], ranks[r]);

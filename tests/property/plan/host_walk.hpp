@@ -44,7 +44,9 @@ class HostWalk {
   void attend_row(const RankPlan& plan, const Launch& launch, Rank& rank, std::int64_t seq,
                   std::int64_t query);
   void fill(const RankPlan& plan, const Fill& fill, Rank& rank);
-  void all_gather(const Plan& plan, std::size_t operation, std::vector<Rank>& ranks);
+  /// What every rank waits for.
+  void all_gather(const Plan& plan, std::vector<Rank>& ranks);
+  void walk_until_collective(const RankPlan& plan, Rank& rank);
   void check_outputs(const Plan& plan, const RankPlan& rank_plan, const Rank& rank);
 
   [[nodiscard]] Cell load(const RankPlan& plan, const Rank& rank, BufferRef ref,
@@ -56,6 +58,7 @@ class HostWalk {
   const Step* step_ = nullptr;
   /// [rank][k, v], by pool element; a rank's pools appear with its first plan.
   std::vector<std::vector<Cells>> pools_;
+  std::vector<std::size_t> next_;  ///< Operation of each rank.
   std::vector<std::string> complaints_;
 };
 
