@@ -60,7 +60,8 @@ std::int64_t visible_keys(const StepRow& row, std::int64_t new_token_index) {
 }
 
 std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step) {
-  std::vector<SlotOwner> result(static_cast<std::size_t>(problem.num_blocks * problem.block_tokens()));
+  std::vector<SlotOwner> result(
+      static_cast<std::size_t>(problem.num_blocks * problem.block_tokens()));
   for (const CachedToken& token : problem.cached) {
     result.at(static_cast<std::size_t>(token.slot)) = {
         .is_written = true, .request = token.request, .position = token.position};
@@ -86,7 +87,8 @@ std::vector<SlotOwner> expected_rank_slots(const Problem& problem, std::uint32_t
   std::vector<SlotOwner> result(static_cast<std::size_t>(problem.num_blocks) *
                                 problem.scenario.cache.block_size);
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
-    if (dealt[slot].shard == *shard) result.at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
+    if (dealt[slot].shard == *shard)
+      result.at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
   }
   return result;
 }

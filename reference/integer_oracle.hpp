@@ -43,8 +43,7 @@ struct SlotOwner {
 
 /// Of one world rank's pools: the same, or [num_blocks * block_size] when the strategy shards the
 /// cache.
-[[nodiscard]] std::vector<SlotOwner> expected_rank_slots(const Problem& problem,
-                                                         std::uint32_t step, StrategyKind strategy,
-                                                         RankId rank);
+[[nodiscard]] std::vector<SlotOwner> expected_rank_slots(const Problem& problem, std::uint32_t step,
+                                                         StrategyKind strategy, RankId rank);
 
 }  // namespace cpverify::reference

@@ -93,7 +93,7 @@ void add_half(RankIntegers& result, const Step& step, const std::vector<Piece>& 
 }
 
 RankIntegers cp_rank_integers(const Step& step, const StepSizes& sizes, const Pieces& pieces,
-                             std::size_t cp_rank) {
+                              std::size_t cp_rank) {
   RankIntegers result;
   result.is_cp_on = true;
   add_common(result, step, sizes);

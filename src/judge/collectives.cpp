@@ -186,14 +186,11 @@ class CollectiveComparison {
       return;
     }
     if (got.kind != want.kind) {
-      differ("collective_kind_mismatch", name(got.kind),
-             name(want.kind));
+      differ("collective_kind_mismatch", name(got.kind), name(want.kind));
     }
-    if (got.count != want.count)
-      differ("collective_count_mismatch", got.count, want.count);
+    if (got.count != want.count) differ("collective_count_mismatch", got.count, want.count);
     if (got.dtype != want.dtype) {
-      differ("collective_dtype_mismatch", name(got.dtype),
-             name(want.dtype));
+      differ("collective_dtype_mismatch", name(got.dtype), name(want.dtype));
     }
     if (got.meaning != want.meaning)
       differ("collective_meaning_mismatch", got.meaning, want.meaning);

@@ -105,8 +105,7 @@ RowBound::RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexc
       (denominator_ < 1.0 ? denominator_ / (1.0 - denominator_) : kInfinity) + logarithm;
   // Of a partial only that it lies between -G and G + ln n is known.
   const bool is_merged = numerics.merge.partials > 1;
-  const double lse_magnitude =
-      is_merged ? row.max_abs_score + std::log(keys) : std::abs(row.lse);
+  const double lse_magnitude = is_merged ? row.max_abs_score + std::log(keys) : std::abs(row.lse);
   lse_ = before + 3.0 * kUnitF32 * (lse_magnitude + row.max_abs_score + before);
   if (is_merged) add_merge(arithmetic, row);
 }
@@ -118,16 +117,16 @@ void RowBound::add_merge(const Arithmetic& arithmetic, const RowMagnitudes& row)
   const double lse_magnitude =
       row.max_abs_score + std::log(static_cast<double>(row.num_keys) * partials);
   // One merge: exponents from two LSEs, a sum of `partials` exponentials, a logarithm.
-  const double step = gamma(partials + 4.0, kUnitF32) +
-                      kApproxError * (4.0 + std::log2(partials)) + 8.0 * kUnitF32 * lse_magnitude;
+  const double step = gamma(partials + 4.0, kUnitF32) + kApproxError * (4.0 + std::log2(partials)) +
+                      8.0 * kUnitF32 * lse_magnitude;
   lse_ += depth * step;
 
   const double weight = exp_minus_one(lse_ + step);
   const double running = depth - 1.0;
   merge_.is_on = true;
   merge_.unit_partial = unit_roundoff(merge.partial_dtype);
-  merge_.relative = depth * (2.0 * weight + gamma(partials + 4.0, kUnitF32)) +
-                    running * merge_.unit_partial;
+  merge_.relative =
+      depth * (2.0 * weight + gamma(partials + 4.0, kUnitF32)) + running * merge_.unit_partial;
   if (merge.sum_dtype != DType::f32) {
     merge_.relative += gamma(partials, unit_roundoff(merge.sum_dtype));
   }

@@ -20,8 +20,7 @@ std::optional<std::int64_t> local_slot(const KvShard& shard, std::int64_t block_
   const std::int64_t in_block = slot % block_tokens;
   if (shard_of(shard, in_block) != shard.index) return std::nullopt;
   const std::int64_t round = std::int64_t{shard.count} * shard.interleave;
-  const std::int64_t local =
-      in_block / round * shard.interleave + in_block % shard.interleave;
+  const std::int64_t local = in_block / round * shard.interleave + in_block % shard.interleave;
   return slot / block_tokens * (block_tokens / shard.count) + local;
 }
 
@@ -36,9 +35,8 @@ std::int64_t local_length(const KvShard& shard, std::int64_t length) {
 KvShard kv_shard_of(const TopologySpec& topology, const RankPlan& rank) {
   CPVERIFY_CHECK(topology.dcp > 0);
   const std::uint32_t dcp_rank = rank.tp_rank % topology.dcp;
-  const std::uint32_t index = topology.kv_sharding == KvSharding::dcp
-                                  ? dcp_rank
-                                  : rank.cp_rank * topology.dcp + dcp_rank;
+  const std::uint32_t index =
+      topology.kv_sharding == KvSharding::dcp ? dcp_rank : rank.cp_rank * topology.dcp + dcp_rank;
   return {topology.kv_shards(), index, topology.kv_interleave};
 }
 

@@ -34,12 +34,12 @@ void call_collective(gpu::NcclApi& nccl, const Collective& collective,
       gpu::nccl_check(nccl.ncclAlltoAll(send, recv, count, type, comm, stream), "ncclAlltoAll");
       break;
     case CollectiveKind::send_recv:
-      gpu::nccl_check(nccl.ncclSend(send, count, type, static_cast<int>(collective.send_peer),
-                                    comm, stream),
-                      "ncclSend");
-      gpu::nccl_check(nccl.ncclRecv(recv, count, type, static_cast<int>(collective.recv_peer),
-                                    comm, stream),
-                      "ncclRecv");
+      gpu::nccl_check(
+          nccl.ncclSend(send, count, type, static_cast<int>(collective.send_peer), comm, stream),
+          "ncclSend");
+      gpu::nccl_check(
+          nccl.ncclRecv(recv, count, type, static_cast<int>(collective.recv_peer), comm, stream),
+          "ncclRecv");
       break;
   }
 }

@@ -81,7 +81,7 @@ class Runner {
   gpu::Lane& lane_;
   const RunOptions& options_;
   std::vector<std::unique_ptr<RankDevice>> devices_;
-  Communicators communicators_;     ///< After devices_: destroyed first.
+  Communicators communicators_;      ///< After devices_: destroyed first.
   std::vector<std::size_t> issued_;  ///< Operations of the step, by world rank.
   RunCapture capture_;
 };
@@ -107,7 +107,7 @@ void Runner::fill_pools(const Plan& plan) {
       if (buffer.role != BufferRole::kv_pool) continue;
       device.ensure_pool(buffer);
       const PoolContent content{buffer.name == "k_pool" ? TensorKind::k : TensorKind::v,
-                                rank.heads_kv, rank.kv_shard, is_poison()};
+                                rank.heads_kv, is_poison(), rank.kv_shard};
       device.upload(device.pool(buffer.name), initial_pool_bytes(buffer, content, problem_, data_));
     }
     RankCapture initial;
@@ -262,9 +262,8 @@ bool Runner::run_operations(const Plan& plan) {
     for (const RankPlan& rank : plan.ranks) {
       if (!issue_until_collective(plan, rank)) return false;
     }
-    const bool is_over = std::all_of(plan.ranks.begin(), plan.ranks.end(), [&](const auto& rank) {
-      return waits_for(rank) == nullptr;
-    });
+    const bool is_over = std::all_of(plan.ranks.begin(), plan.ranks.end(),
+                                     [&](const auto& rank) { return waits_for(rank) == nullptr; });
     if (is_over) return synchronize(plan);
     if (!issue_collectives(plan)) return false;
   }

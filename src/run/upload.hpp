@@ -23,8 +23,8 @@ namespace cpverify::run {
 struct PoolContent {
   TensorKind tensor = TensorKind::k;  ///< k or v.
   HeadRange heads;                    ///< KV heads of the rank.
-  KvShard shard;                      ///< Tokens of the rank.
   bool is_poisoned = false;           ///< Unused slots hold NaN instead of canaries.
+  KvShard shard = {};                 ///< Tokens of the rank.
 };
 
 /// A pool before step 0: every byte a canary, or NaN, then the cached tokens at their slots.

@@ -111,16 +111,18 @@ namespace {
 void check_decode_group(const Value& dcp, const Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
   if (topology.tp % topology.dcp != 0) {
-    dcp.fail(fmt::format("'dcp' is {}, which does not divide tp {}; a decode group is consecutive "
-                         "ranks of a tensor-parallel one",
-                         topology.dcp, topology.tp));
+    dcp.fail(
+        fmt::format("'dcp' is {}, which does not divide tp {}; a decode group is consecutive "
+                    "ranks of a tensor-parallel one",
+                    topology.dcp, topology.tp));
   }
   if (topology.dcp == 1) return;
   const std::uint32_t copies = std::max(1U, topology.tp / scenario.model.num_heads_kv);
   if (copies % topology.dcp != 0) {
-    dcp.fail(fmt::format("'dcp' is {}, and {} of the {} tensor-parallel ranks hold a copy of a KV "
-                         "head; expected a divisor, so that a decode group shares one KV head",
-                         topology.dcp, copies, topology.tp));
+    dcp.fail(
+        fmt::format("'dcp' is {}, and {} of the {} tensor-parallel ranks hold a copy of a KV "
+                    "head; expected a divisor, so that a decode group shares one KV head",
+                    topology.dcp, copies, topology.tp));
   }
 }
 
@@ -192,9 +194,10 @@ void read_cache(const Map& file, Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
   if (cache.block_size % topology.kv_interleave != 0) {
     map.require("block_size")
-        .fail(fmt::format("'block_size' is {}, which is no multiple of kv_interleave {}; the tokens "
-                          "of a block are dealt to the shards in whole runs",
-                          cache.block_size, topology.kv_interleave));
+        .fail(
+            fmt::format("'block_size' is {}, which is no multiple of kv_interleave {}; the tokens "
+                        "of a block are dealt to the shards in whole runs",
+                        cache.block_size, topology.kv_interleave));
   }
   const std::optional<Value> num_blocks = map.find("num_blocks");
   if (num_blocks) {

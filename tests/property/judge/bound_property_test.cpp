@@ -99,8 +99,7 @@ std::vector<std::size_t> any_cuts(std::size_t keys, std::size_t partials) {
 RC_GTEST_PROP(RowBound, HoldsForMergedPartials, ()) {
   const RowProblem row = any_row();
   const std::size_t partials = *rc::gen::inRange<std::size_t>(2, 9);
-  const auto parts =
-      test::emulate_parts(test::split_keys(row, any_cuts(row.num_keys(), partials)));
+  const auto parts = test::emulate_parts(test::split_keys(row, any_cuts(row.num_keys(), partials)));
   const ExactRow expected = exact(row);
   const auto count = static_cast<std::int64_t>(partials);
   const auto holds = [&](const RowResult& found, const MergeNumerics& merge) {

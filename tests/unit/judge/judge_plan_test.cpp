@@ -13,6 +13,7 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "judge/checks.hpp"
 #include "judge/judge.hpp"
 #include "support/ideal_cell.hpp"
 #include "unit/judge/expect_findings.hpp"
@@ -189,8 +190,6 @@ TEST(JudgePlan, NamesTheRankThatDisagreesInACollective) {
        [](RankPlan& r) { collectives_of(r)[1]->meaning = "rows of another step"; }},
       {"order", "collective_order_mismatch",
        [](RankPlan& r) { std::swap(*collectives_of(r)[0], *collectives_of(r)[1]); }},
-      {"late", "collective_order_mismatch",
-       [](RankPlan& r) { r.operations.insert(r.operations.begin(), Operation{"nop", Fill{}}); }},
       {"group", "collective_group_invalid", [](RankPlan& r) { collectives_of(r)[1]->group = 9; }},
   };
   for (const CollectiveCase& test_case : cases) {
@@ -208,6 +207,50 @@ TEST(JudgePlan, NamesTheRankThatDisagreesInACollective) {
       }
     }
   }
+}
+
+/// Two ranks in two groups of both of them.
+Plan plan_of_two_groups(const std::vector<std::vector<Collective>>& calls) {
+  Plan plan;
+  plan.groups = {{"one", {RankId{0}, RankId{1}}}, {"two", {RankId{0}, RankId{1}}}};
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    plan.ranks.emplace_back().rank = RankId{rank};
+    for (const Collective& call : calls[rank]) plan.ranks[rank].operations.push_back({"", call});
+  }
+  return plan;
+}
+
+std::vector<std::string> kinds_of_collectives(const Plan& plan) {
+  CheckReport report;
+  compare_collectives(plan, DataMode::random, report);
+  std::vector<std::string> kinds;
+  for (const Finding& finding : report.findings) kinds.push_back(finding.kind);
+  return kinds;
+}
+
+// Rank 0 waits in group one for rank 1, which waits in group two for rank 0.
+TEST(JudgePlan, FindsADeadlockOfTwoGroups) {
+  Collective one;
+  Collective two;
+  two.group = 1;
+  EXPECT_EQ(kinds_of_collectives(plan_of_two_groups({{one, two}, {two, one}})),
+            (std::vector<std::string>{"collective_deadlock", "collective_deadlock"}));
+  EXPECT_TRUE(kinds_of_collectives(plan_of_two_groups({{one, two}, {one, two}})).empty());
+}
+
+// Each rank sends to the other; rank 1 expects to hear from itself.
+TEST(JudgePlan, FindsAReceiverToWhomNobodySends) {
+  Collective first;
+  first.kind = CollectiveKind::send_recv;
+  first.send_peer = 1;
+  first.recv_peer = 1;
+  Collective second = first;
+  second.send_peer = 0;
+  second.recv_peer = 0;
+  EXPECT_TRUE(kinds_of_collectives(plan_of_two_groups({{first}, {second}})).empty());
+  second.recv_peer = 1;
+  EXPECT_EQ(kinds_of_collectives(plan_of_two_groups({{first}, {second}})),
+            (std::vector<std::string>{"collective_peer_mismatch"}));
 }
 
 TEST(JudgePlan, FindsARankThatLacksACollective) {
