@@ -7,6 +7,7 @@
 
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
 #include "reference/step_integers.hpp"
 #include "reference/zigzag_integers.hpp"
@@ -33,10 +34,9 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
 /// Number of the rank's share of a cache that the strategy shards; nothing when it does not.
 std::optional<std::size_t> shard_of_rank(const Problem& problem, StrategyKind strategy,
                                          RankId rank) {
-  static_cast<void>(problem);
-  static_cast<void>(strategy);
-  static_cast<void>(rank);
-  return std::nullopt;
+  const TopologySpec& topology = problem.scenario.topology;
+  if (strategy != StrategyKind::dcp || topology.dcp == 1) return std::nullopt;
+  return rank.value() % topology.dcp;
 }
 
 }  // namespace
@@ -48,6 +48,9 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
     case StrategyKind::zigzag:
       if (is_zigzag_on(problem, step)) return zigzag_integers(problem, step);
       return whole_step_integers(problem, step, problem.scenario.topology.cp);
+    case StrategyKind::dcp:
+      if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
+      break;
     case StrategyKind::single:
     case StrategyKind::launch:
       break;

@@ -54,6 +54,21 @@ struct TopologySpec {
   }
 };
 
+/// What the sharded part of a row's keys is: the tokens in the cache before the step, the step's
+/// own being attended locally (vLLM's FlashAttention, prefills of vllm-ascend), or all of them
+/// (decode of FlashInfer, MLA and vllm-ascend).
+enum class DcpVisibility : std::uint8_t { split, cached };
+
+/// How the partials of a decode group become results for each rank's heads: LSEs are gathered,
+/// outputs scaled and reduce-scattered in their own type or in f32; or outputs and LSEs are
+/// exchanged in one all-to-all and merged in f32.
+enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, a2a };
+
+struct DcpSpec {
+  DcpVisibility visibility = DcpVisibility::split;
+  DcpCombine combine = DcpCombine::ag_rs;
+};
+
 /// The paged KV pool of every rank: [num_blocks, tokens per block, num_heads_kv of the rank,
 /// head_dim]. Block 0 is the null block: never handed out, never written.
 struct CacheSpec {
@@ -107,6 +122,7 @@ struct DataSpec {
 enum class StrategyKind : std::uint8_t {
   single,
   zigzag,
+  dcp,
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };
 
@@ -155,6 +171,7 @@ struct Scenario {
   TopologySpec topology;
   std::vector<StrategyKind> strategies{StrategyKind::single, StrategyKind::zigzag};
   AttentionKernel attention_kernel = AttentionKernel::automatic;
+  DcpSpec dcp;
   CacheSpec cache;
   std::vector<RequestSpec> requests;
   SchedulerSpec scheduler;
@@ -176,6 +193,8 @@ struct Scenario {
 
 [[nodiscard]] std::string_view name(AttentionKind kind) noexcept;
 [[nodiscard]] std::string_view name(KvSharding sharding) noexcept;
+[[nodiscard]] std::string_view name(DcpVisibility visibility) noexcept;
+[[nodiscard]] std::string_view name(DcpCombine combine) noexcept;
 [[nodiscard]] std::string_view name(DataMode mode) noexcept;
 [[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;

@@ -13,7 +13,7 @@ namespace cpverify::layout {
 
 TopologySpec world_of(const TopologySpec& topology, StrategyKind strategy) noexcept {
   TopologySpec world = topology;
-  if (strategy == StrategyKind::single) world.cp = 1;
+  if (strategy == StrategyKind::single || strategy == StrategyKind::dcp) world.cp = 1;
   return world;
 }
 
@@ -36,6 +36,17 @@ std::vector<RankId> cp_group(const TopologySpec& topology, TpRank tp_rank) {
     members.push_back(world_rank(topology, CpRank{cp_rank}, tp_rank));
   }
   return members;
+}
+
+std::vector<std::vector<RankId>> dcp_groups(const TopologySpec& topology) {
+  CPVERIFY_CHECK(topology.dcp > 0);
+  CPVERIFY_CHECK(topology.tp % topology.dcp == 0);
+  std::vector<std::vector<RankId>> groups;
+  for (std::uint32_t first = 0; first < topology.cp * topology.tp; first += topology.dcp) {
+    std::vector<RankId>& members = groups.emplace_back();
+    for (std::uint32_t i = 0; i < topology.dcp; ++i) members.emplace_back(first + i);
+  }
+  return groups;
 }
 
 HeadRange query_heads(const ModelSpec& model, const TopologySpec& topology, TpRank tp_rank) {

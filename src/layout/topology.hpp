@@ -24,6 +24,10 @@ using TpRank = Id<struct TpRankTag>;  ///< Rank within a tensor-parallel group: 
 /// World ranks of the CP group of a tp rank, in the order of their CP ranks. [cp]
 [[nodiscard]] std::vector<RankId> cp_group(const TopologySpec& topology, TpRank tp_rank);
 
+/// World ranks of every decode group, `dcp` consecutive TP ranks of one CP rank each, in the order
+/// of their shards.
+[[nodiscard]] std::vector<std::vector<RankId>> dcp_groups(const TopologySpec& topology);
+
 /// Query heads of a tp rank. num_heads_q must be a multiple of tp.
 [[nodiscard]] HeadRange query_heads(const ModelSpec& model, const TopologySpec& topology,
                                     TpRank tp_rank);

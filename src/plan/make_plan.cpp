@@ -5,6 +5,7 @@
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "layout/topology.hpp"
+#include "plan/dcp.hpp"
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
 #include "plan/single.hpp"
@@ -34,6 +35,9 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       return;
     case StrategyKind::zigzag:
       plan::build_zigzag(problem, step, plan);
+      return;
+    case StrategyKind::dcp:
+      plan::build_dcp(problem, step, plan);
       return;
     case StrategyKind::launch:
       break;

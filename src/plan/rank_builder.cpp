@@ -153,10 +153,14 @@ BufferId RankBuilder::metadata_i32(std::string name, std::vector<std::int64_t> v
 }
 
 BufferId RankBuilder::workspace(std::string name, std::vector<std::int64_t> shape) {
+  return workspace(std::move(name), shape_.dtype, std::move(shape));
+}
+
+BufferId RankBuilder::workspace(std::string name, DType dtype, std::vector<std::int64_t> shape) {
   Buffer buffer;
   buffer.name = std::move(name);
   buffer.role = BufferRole::workspace;
-  buffer.dtype = shape_.dtype;
+  buffer.dtype = dtype;
   buffer.shape = std::move(shape);
   return add(std::move(buffer));
 }

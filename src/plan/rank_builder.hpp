@@ -75,7 +75,9 @@ class RankBuilder {
                     std::vector<std::int64_t> values);
   /// The same, one-dimensional and i32.
   BufferId metadata_i32(std::string name, std::vector<std::int64_t> values);
+  /// In the model's dtype.
   BufferId workspace(std::string name, std::vector<std::int64_t> shape);
+  BufferId workspace(std::string name, DType dtype, std::vector<std::int64_t> shape);
   /// Attention output [rows, H, D] in the model's dtype.
   BufferId attention_output(std::string name, std::vector<std::int64_t> row_tokens);
   /// LSE output [rows, H] f32.

@@ -16,11 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxScenarioBytes = std::size_t{1} << 20;
 
-void read_strategies(const scenario::Map& file, Scenario& scenario) {
-  const std::optional<scenario::Value> value = file.find("strategies");
-  if (value) scenario.strategies = scenario::choices(*value, scenario::kStrategies);
-}
-
 void read_names(const scenario::Map& file, Scenario& scenario) {
   scenario.name = scenario.path.stem().string();
   const std::optional<scenario::Value> name = file.find("name");
@@ -32,8 +27,9 @@ void read_names(const scenario::Map& file, Scenario& scenario) {
 void read_problem(const scenario::Map& file, Scenario& scenario) {
   scenario::read_model(file, scenario);
   scenario::read_topology(file, scenario);
-  read_strategies(file, scenario);
+  scenario::read_strategies(file, scenario);
   scenario::read_attention_kernel(file, scenario);
+  scenario::read_dcp(file, scenario);
   scenario::read_cache(file, scenario);
   scenario::read_requests(file, scenario);
   scenario::read_scheduler(file, scenario);

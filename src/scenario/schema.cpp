@@ -9,15 +9,18 @@ namespace cpverify::scenario {
 
 const std::vector<SectionKeys>& schema() {
   static const std::vector<SectionKeys> sections{
-      {Section::scenario,
-       "scenario",
-       {"name", "description", "model", "topology", "strategies", "attention_kernel", "cache",
-        "requests", "trace", "scheduler", "padding", "data", "schedule", "mma_accumulation",
-        "reduction", "checks", "inject", "launch", "expect"}},
+      {Section::scenario, "scenario", {"name",      "description", "model",
+                                       "topology",  "strategies",  "attention_kernel",
+                                       "dcp",       "cache",       "requests",
+                                       "trace",     "scheduler",   "padding",
+                                       "data",      "schedule",    "mma_accumulation",
+                                       "reduction", "checks",      "inject",
+                                       "launch",    "expect"}},
       {Section::model,
        "model",
        {"attention", "num_heads_q", "num_heads_kv", "head_dim", "dtype", "softmax_scale"}},
       {Section::topology, "topology", {"cp", "tp", "dcp", "kv_sharding", "kv_interleave"}},
+      {Section::dcp, "dcp", {"visibility", "combine"}},
       {Section::cache, "cache", {"block_size", "num_blocks", "shuffle_seed"}},
       {Section::request,
        "requests",

@@ -13,7 +13,9 @@ namespace cpverify::scenario {
 /// above it put into the scenario.
 void read_model(const Map& file, Scenario& scenario);
 void read_topology(const Map& file, Scenario& scenario);
+void read_strategies(const Map& file, Scenario& scenario);
 void read_attention_kernel(const Map& file, Scenario& scenario);
+void read_dcp(const Map& file, Scenario& scenario);
 void read_cache(const Map& file, Scenario& scenario);
 void read_requests(const Map& file, Scenario& scenario);
 void read_scheduler(const Map& file, Scenario& scenario);

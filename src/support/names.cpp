@@ -35,6 +35,28 @@ std::string_view name(KvSharding sharding) noexcept {
   return "?";
 }
 
+std::string_view name(DcpVisibility visibility) noexcept {
+  switch (visibility) {
+    case DcpVisibility::split:
+      return "split";
+    case DcpVisibility::cached:
+      return "cached";
+  }
+  return "?";
+}
+
+std::string_view name(DcpCombine combine) noexcept {
+  switch (combine) {
+    case DcpCombine::ag_rs:
+      return "ag_rs";
+    case DcpCombine::ag_rs_f32:
+      return "ag_rs_f32";
+    case DcpCombine::a2a:
+      return "a2a";
+  }
+  return "?";
+}
+
 std::string_view name(CollectiveKind kind) noexcept {
   switch (kind) {
     case CollectiveKind::all_gather:
@@ -69,6 +91,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "single";
     case StrategyKind::zigzag:
       return "zigzag";
+    case StrategyKind::dcp:
+      return "dcp";
     case StrategyKind::launch:
       return "launch";
   }

@@ -1,0 +1,167 @@
+#include "plan/combine.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cpverify/dtype.hpp"
+#include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
+#include "plan/launches.hpp"
+#include "plan/merge_launches.hpp"
+#include "plan/rank_builder.hpp"
+
+namespace cpverify::plan {
+namespace {
+
+/// Of the heads of all ranks.
+MergeShape group_shape(const RankShape& shape, const HeadGroup& group) {
+  return {shape.dtype, shape.padded_rows, shape.num_heads_q * group.size, shape.head_dim};
+}
+
+Collective collective_of(CollectiveKind kind, DType dtype, const HeadGroup& group,
+                         std::string_view what) {
+  Collective collective;
+  collective.kind = kind;
+  collective.group = group.group;
+  collective.dtype = dtype;
+  collective.meaning = fmt::format("{} of step {}", what, group.step);
+  return collective;
+}
+
+/// LSEs of all ranks, own outputs scaled by their share, the sum scattered over heads.
+void combine_by_scaling(RankBuilder& builder, DType sum_dtype, const GroupPartial& partial,
+                        const OwnHeads& own, const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  const std::int64_t rows = shape.padded_rows;
+  const std::int64_t size = group.size;
+  const std::int64_t own_lses = rows * shape.num_heads_q;
+  const BufferId gathered =
+      builder.workspace("lse_gathered", DType::f32, {size, rows, size * shape.num_heads_q});
+  const BufferId scaled =
+      builder.workspace("out_scaled", sum_dtype, {size, rows, shape.num_heads_q, shape.head_dim});
+  const BufferId merged =
+      builder.workspace("lse_merged", DType::f32, {size, rows, shape.num_heads_q});
+
+  Collective gather = collective_of(CollectiveKind::all_gather, DType::f32, group, "partial lses");
+  gather.send = {partial.lse, 0};
+  gather.recv = {gathered, 0};
+  gather.count = size * own_lses;
+  builder.collective("all-gather partial lses", std::move(gather));
+
+  LseScale scale;
+  scale.partial = {partial.out, 0};
+  scale.lses = {gathered, 0};
+  scale.scaled = {scaled, 0};
+  scale.lse = {merged, 0};
+  scale.own = group.own;
+  scale.num_partials = size;
+  scale.scaled_dtype = sum_dtype;
+  builder.launch("scale the partial by its share",
+                 scale_by_lse_launch(group_shape(shape, group), scale));
+
+  Collective scatter =
+      collective_of(CollectiveKind::reduce_scatter, sum_dtype, group, "scaled partial rows");
+  scatter.send = {scaled, 0};
+  scatter.recv = {own.out, 0};
+  scatter.count = rows * shape.q_row_elems();
+  builder.collective("reduce-scatter scaled partials over heads", std::move(scatter));
+  builder.copy("take the own heads' lses",
+               {{merged, group.own * own_lses}, {own.lse, 0}, own_lses * 4});
+}
+
+/// Outputs with their LSEs exchanged over heads, then merged.
+void combine_by_exchange(RankBuilder& builder, const GroupPartial& partial, const OwnHeads& own,
+                         const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  const MergeShape whole = group_shape(shape, group);
+  MergeShape part = whole;
+  part.num_heads = shape.num_heads_q;
+  const std::vector<std::int64_t> extents{group.size, shape.padded_rows, shape.num_heads_q,
+                                          packed_row_elems(whole)};
+  const BufferId send = builder.workspace("packed_send", shape.dtype, extents);
+  const BufferId recv = builder.workspace("packed_recv", shape.dtype, extents);
+
+  PartialPack pack;
+  pack.partial = {partial.out, 0};
+  pack.lse = {partial.lse, 0};
+  pack.packed = {send, 0};
+  pack.num_ranks = group.size;
+  builder.launch("pack the partial with its lses", pack_partial_launch(whole, pack));
+
+  Collective exchange =
+      collective_of(CollectiveKind::all_to_all, shape.dtype, group, "packed partial rows");
+  exchange.send = {send, 0};
+  exchange.recv = {recv, 0};
+  exchange.count = shape.padded_rows * shape.num_heads_q * packed_row_elems(whole);
+  builder.collective("all-to-all packed partials over heads", std::move(exchange));
+
+  PackedMerge merge;
+  merge.packed = {recv, 0};
+  merge.out = {own.out, 0};
+  merge.lse = {own.lse, 0};
+  merge.num_partials = group.size;
+  builder.launch("merge the partials", merge_packed_launch(part, merge));
+}
+
+}  // namespace
+
+BufferId gather_query_heads(RankBuilder& builder, BufferId q, const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  const std::int64_t rows = shape.padded_rows;
+  std::vector<std::int64_t> order;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t rank = 0; rank < group.size; ++rank) order.push_back(rank * rows + row);
+  }
+  const BufferId head_order = builder.metadata_i32("head_order", std::move(order));
+  const BufferId gathered =
+      builder.workspace("q_gathered", {group.size, rows, shape.num_heads_q, shape.head_dim});
+  const BufferId all_heads =
+      builder.workspace("q_all", {rows, group.size * shape.num_heads_q, shape.head_dim});
+
+  Collective gather = collective_of(CollectiveKind::all_gather, shape.dtype, group, "query rows");
+  gather.send = {q, 0};
+  gather.recv = {gathered, 0};
+  gather.count = rows * shape.q_row_elems();
+  builder.collective("all-gather query rows over heads", std::move(gather));
+
+  RowGather reorder;
+  reorder.source = {gathered, 0};
+  reorder.index = {head_order, 0};
+  reorder.target = {all_heads, 0};
+  reorder.num_rows = rows * group.size;
+  reorder.row_bytes = shape.bytes(shape.q_row_elems());
+  reorder.source_stride_bytes = reorder.row_bytes;
+  reorder.target_stride_bytes = reorder.row_bytes;
+  builder.launch("put the heads of a row side by side", gather_rows_launch(reorder));
+  return all_heads;
+}
+
+void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupPartial& partial,
+                      const OwnHeads& own, const HeadGroup& group) {
+  switch (combine) {
+    case DcpCombine::ag_rs:
+      combine_by_scaling(builder, builder.shape().dtype, partial, own, group);
+      break;
+    case DcpCombine::ag_rs_f32:
+      combine_by_scaling(builder, DType::f32, partial, own, group);
+      break;
+    case DcpCombine::a2a:
+      combine_by_exchange(builder, partial, own, group);
+      break;
+  }
+}
+
+MergeNumerics combine_numerics(DcpCombine combine, DType dtype, std::uint32_t partials) {
+  MergeNumerics numerics;
+  numerics.partials = partials;
+  numerics.depth = 1;
+  numerics.partial_dtype = dtype;
+  numerics.sum_dtype = combine == DcpCombine::ag_rs ? dtype : DType::f32;
+  return numerics;
+}
+
+}  // namespace cpverify::plan
