@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/launch.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "plan/rank_builder.hpp"

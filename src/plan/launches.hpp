@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "cpverify/launch.hpp"
 #include "cpverify/plan.hpp"
 #include "plan/rank_builder.hpp"
 

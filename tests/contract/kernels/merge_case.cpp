@@ -19,6 +19,7 @@
 #include "cpverify/ids.hpp"
 #include "cpverify/launch.hpp"
 #include "gpu/driver_api.hpp"
+#include "gpu/driver_types.hpp"
 #include "numerics/convert.hpp"
 #include "plan/merge_launches.hpp"
 #include "support/rng.hpp"

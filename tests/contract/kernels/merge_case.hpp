@@ -11,6 +11,7 @@
 #include "cpverify/fault.hpp"
 #include "cpverify/launch.hpp"
 #include "gpu/driver_api.hpp"
+#include "gpu/driver_types.hpp"
 #include "plan/merge_launches.hpp"
 
 namespace cpverify::tests {

@@ -37,8 +37,8 @@ struct Subject {
   DType dtype = DType::f32;
 };
 
-void PrintTo(const Subject& subject, std::ostream* out) {
-  *out << subject.module << ' ' << name(subject.dtype);
+std::ostream& operator<<(std::ostream& out, const Subject& subject) {
+  return out << subject.module << ' ' << name(subject.dtype);
 }
 
 std::vector<Subject> subjects() {

@@ -101,9 +101,16 @@ MergeResult run_states(const std::string& module, const StatesCase& states) {
   return result;
 }
 
-MergeResult run_state(const std::string& module, StateTypes types, float prefix_lse, float prefix,
-                      float suffix_lse, float suffix) {
-  return run_states(module, {types, {prefix}, {prefix_lse}, {suffix}, {suffix_lse}, {0}, false});
+/// One row of one side.
+struct StateRow {
+  float lse = 0.0F;
+  float value = 0.0F;
+};
+
+MergeResult run_state(const std::string& module, StateTypes types, StateRow prefix,
+                      StateRow suffix) {
+  return run_states(
+      module, {types, {prefix.value}, {prefix.lse}, {suffix.value}, {suffix.lse}, {0}, false});
 }
 
 class MergeStates : public testing::TestWithParam<std::string> {
@@ -114,10 +121,10 @@ class MergeStates : public testing::TestWithParam<std::string> {
 // As for N partials: 0 with weight 2 and 10 with weight 8 give 8, whichever is the prefix.
 TEST_P(MergeStates, WeighsBothSides) {
   for (const StateTypes types : state_types()) {
-    const MergeResult up = run_state(module(), types, kLn2, 0.0F, kLn8, 10.0F);
+    const MergeResult up = run_state(module(), types, {kLn2, 0.0F}, {kLn8, 10.0F});
     EXPECT_THAT(up.out, Each(testing::FloatNear(8.0F, 1e-5F)));
     EXPECT_NEAR(up.lse.at(0), kLn10, 1e-6F);
-    const MergeResult down = run_state(module(), types, kLn8, 10.0F, kLn2, 0.0F);
+    const MergeResult down = run_state(module(), types, {kLn8, 10.0F}, {kLn2, 0.0F});
     EXPECT_THAT(down.out, Each(testing::FloatNear(8.0F, 1e-5F)));
     EXPECT_NEAR(down.lse.at(0), kLn10, 1e-6F);
   }
@@ -126,10 +133,10 @@ TEST_P(MergeStates, WeighsBothSides) {
 TEST_P(MergeStates, TakesTheOtherSideOfAnEmptyOne) {
   for (const StateTypes types : state_types()) {
     for (const float empty : {-kInfinity, kInfinity, kNan}) {
-      const MergeResult suffix = run_state(module(), types, empty, kNan, 1.0F, 10.0F);
+      const MergeResult suffix = run_state(module(), types, {empty, kNan}, {1.0F, 10.0F});
       EXPECT_THAT(suffix.out, Each(10.0F));
       EXPECT_EQ(suffix.lse.at(0), 1.0F);
-      const MergeResult prefix = run_state(module(), types, 1.0F, 10.0F, empty, kInfinity);
+      const MergeResult prefix = run_state(module(), types, {1.0F, 10.0F}, {empty, kInfinity});
       EXPECT_THAT(prefix.out, Each(10.0F));
       EXPECT_EQ(prefix.lse.at(0), 1.0F);
     }
@@ -139,7 +146,7 @@ TEST_P(MergeStates, TakesTheOtherSideOfAnEmptyOne) {
 TEST_P(MergeStates, GivesZeroAndMinusInfinityWhereBothAreEmpty) {
   for (const StateTypes types : state_types()) {
     for (const float empty : {-kInfinity, kInfinity, kNan}) {
-      const MergeResult result = run_state(module(), types, empty, kNan, -kInfinity, kNan);
+      const MergeResult result = run_state(module(), types, {empty, kNan}, {-kInfinity, kNan});
       EXPECT_EQ(bits_of(result.out), bits_of(std::vector<float>(8, 0.0F)));
       EXPECT_EQ(result.lse.at(0), -kInfinity);
     }
@@ -339,27 +346,34 @@ TEST_P(MergeStates, PacksTheBitsOfTheLse) {
   }
 }
 
+/// Those of `values` of [rows, heads, head_dim] that rank `rank` has after an exchange over heads.
+std::vector<float> block_of(const std::vector<float>& values, const Partials& partials,
+                            std::size_t rank, std::size_t head_dim) {
+  const auto num_ranks = static_cast<std::size_t>(partials.num_partials);
+  std::vector<float> block(values.size() / num_ranks);
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    block[i] = values.at(unblocked(partials.shape, num_ranks, rank, i, head_dim));
+  }
+  return block;
+}
+
+void expect_packed_like_plain(const std::string& module, const Partials& partials) {
+  const MergeResult plain = run_merge(module, partials);
+  for (std::int64_t rank = 0; rank < partials.num_partials; ++rank) {
+    const MergeResult packed = run_packed(module, partials, rank);
+    expect_no_faults(packed.faults);
+    const auto place = static_cast<std::size_t>(rank);
+    const auto head_dim = static_cast<std::size_t>(partials.shape.head_dim);
+    EXPECT_EQ(bits_of(packed.out), bits_of(block_of(plain.out, partials, place, head_dim)));
+    EXPECT_EQ(bits_of(packed.lse), bits_of(block_of(plain.lse, partials, place, 1)));
+  }
+}
+
 TEST_P(MergeStates, PackedPartialsMergeToTheBitsOfPlainOnes) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const std::size_t num_ranks : {1U, 2U, 3U, 6U}) {
+    for (const std::int64_t num_ranks : {1, 2, 3, 6}) {
       SCOPED_TRACE(fmt::format("{} on {} ranks", name(dtype), num_ranks));
-      const Partials partials =
-          draw_partials({dtype, 5, 6, 136}, static_cast<std::int64_t>(num_ranks));
-      const MergeResult plain = run_merge(module(), partials);
-      for (std::size_t rank = 0; rank < num_ranks; ++rank) {
-        const MergeResult packed = run_packed(module(), partials, static_cast<std::int64_t>(rank));
-        expect_no_faults(packed.faults);
-        std::vector<float> out;
-        for (std::size_t i = 0; i < packed.out.size(); ++i) {
-          out.push_back(plain.out.at(unblocked(partials.shape, num_ranks, rank, i, 136)));
-        }
-        std::vector<float> lse;
-        for (std::size_t i = 0; i < packed.lse.size(); ++i) {
-          lse.push_back(plain.lse.at(unblocked(partials.shape, num_ranks, rank, i, 1)));
-        }
-        ASSERT_EQ(bits_of(packed.out), bits_of(out));
-        ASSERT_EQ(bits_of(packed.lse), bits_of(lse));
-      }
+      expect_packed_like_plain(module(), draw_partials({dtype, 5, 6, 136}, num_ranks));
     }
   }
 }

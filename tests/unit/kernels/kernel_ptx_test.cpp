@@ -111,13 +111,28 @@ std::vector<std::string> modules() {
 
 std::vector<std::string> mutants() {
   std::vector<std::string> files;
-  for (const char* name :
-       {"attention_fma_causal_plus_one", "attention_fma_lse_base2", "attention_fma_page_rounded",
-        "attention_fma_unguarded_empty_row", "attention_mma_causal_plus_one",
-        "attention_mma_crowded_barrier", "attention_mma_divergent_barrier",
-        "attention_mma_divergent_shuffle", "attention_mma_lse_base2",
-        "attention_mma_missing_barrier", "attention_mma_no_trailing_barrier",
-        "attention_mma_no_wait", "kv_write_negative_slot", "kv_write_one_slot"}) {
+  for (const char* name : {"attention_fma_causal_plus_one",
+                           "attention_fma_lse_base2",
+                           "attention_fma_page_rounded",
+                           "attention_fma_unguarded_empty_row",
+                           "attention_mma_causal_plus_one",
+                           "attention_mma_crowded_barrier",
+                           "attention_mma_divergent_barrier",
+                           "attention_mma_divergent_shuffle",
+                           "attention_mma_lse_base2",
+                           "attention_mma_missing_barrier",
+                           "attention_mma_no_trailing_barrier",
+                           "attention_mma_no_wait",
+                           "kv_write_negative_slot",
+                           "kv_write_one_slot",
+                           "merge_blocks_reversed",
+                           "merge_lse_16_bit",
+                           "merge_lse_base_swapped",
+                           "merge_lse_transposed",
+                           "merge_missing_rescale",
+                           "merge_multiplied_empty",
+                           "merge_plain_mean",
+                           "merge_unguarded_empty_row"}) {
     files.push_back(std::string{"kernels/mutants/"} + name);
   }
   return files;
