@@ -149,6 +149,38 @@ void InstructionDecoder::branch(const InstructionAst& ast, std::uint32_t label,
   finish(pending);
 }
 
+/// Becomes a check of the index and, for each label but the last, a comparison and a branch, so
+/// that lanes part and meet as at any branch.
+void InstructionDecoder::branch_by_index(const InstructionAst& ast,
+                                         const std::vector<std::uint32_t>& labels,
+                                         ScopeStack& scopes) {
+  Pending check{};
+  check.ast = &ast;
+  check.scopes = &scopes;
+  check.form = find_form(ast);
+  temporaries_used_ = 0;
+  decode_source(check, ast.operands.front(), Type::u32);
+  check.rows.push_back(code_->registers.constant(labels.size(), 4));
+  place_rows(check);
+  finish(check);
+  Insn compare;
+  compare.r = {temporary(0), temporary(0), check.rows.front()};
+  Form equal{Op::setp_int, {}};
+  equal.modifiers.type = Type::u32;
+  compare.immediate = static_cast<std::int32_t>(equal.modifiers.compare) << kComparePosition;
+  Insn jump;
+  for (std::size_t i = 0; i + 1 < labels.size(); ++i) {
+    compare.r[3] = code_->registers.constant(i, 4);
+    emit(equal, compare, ast.where);
+    jump.guard = compare.r[0];
+    jump.target = labels[i];
+    emit({Op::bra, {}}, jump, ast.where);
+  }
+  jump.guard = 0;
+  jump.target = labels.back();
+  emit({Op::bra, {}}, jump, ast.where);
+}
+
 void InstructionDecoder::decode_guard(Pending& pending) {
   const InstructionAst& ast = *pending.ast;
   if (ast.guard.empty()) return;

@@ -38,6 +38,10 @@ class InstructionDecoder {
   void decode(const InstructionAst& ast, ScopeStack& scopes);
   /// A branch to `label` under the guard of `ast`.
   void branch(const InstructionAst& ast, std::uint32_t label, ScopeStack& scopes);
+  /// A brx.idx without a guard: `ast` has an index, and `labels`, of which there are some, are what
+  /// it chooses from.
+  void branch_by_index(const InstructionAst& ast, const std::vector<std::uint32_t>& labels,
+                       ScopeStack& scopes);
   void emit(const Form& form, const Insn& insn, Position where);
 
  private:

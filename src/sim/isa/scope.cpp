@@ -66,6 +66,14 @@ std::optional<Variable> ScopeStack::find_variable(std::string_view name) const {
   return std::nullopt;
 }
 
+const BranchTargets* ScopeStack::find_branch_targets(std::string_view name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    const auto found = scope->branch_targets.find(name);
+    if (found != scope->branch_targets.end()) return found->second;
+  }
+  return nullptr;
+}
+
 std::optional<std::uint32_t> ScopeStack::find_label(std::string_view name) const {
   for (std::size_t i = scopes_.size(); i-- > 0;) {
     const auto found = scopes_[i].labels.find(name);

@@ -31,6 +31,7 @@ struct Scope {
   std::map<std::string_view, Register> registers;
   std::map<std::string_view, Variable> variables;
   std::map<std::string_view, std::uint32_t> labels;  ///< To label numbers.
+  std::map<std::string_view, const BranchTargets*> branch_targets;
 };
 
 /// The scopes around a point of one function, innermost last.
@@ -46,6 +47,8 @@ class ScopeStack {
   [[nodiscard]] std::optional<Register> find_register(std::string_view name);
   [[nodiscard]] std::optional<Variable> find_variable(std::string_view name) const;
   [[nodiscard]] std::optional<std::uint32_t> find_label(std::string_view name) const;
+  /// Null when no scope has a list of that name.
+  [[nodiscard]] const BranchTargets* find_branch_targets(std::string_view name) const;
 
   void declare(const RegisterDeclaration& declaration);
 

@@ -32,7 +32,7 @@ constexpr Family kFamilies[] = {
     {"stmatrix", FlowKind::store},
     {"ldu", FlowKind::load},
     {"atom", FlowKind::atomic},
-    {"red_half", FlowKind::atomic},
+    {"red_", FlowKind::atomic},
     {"redux", FlowKind::vote},
     {"mma_", FlowKind::matrix},
     {"wgmma", FlowKind::matrix},

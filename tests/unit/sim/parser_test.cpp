@@ -227,5 +227,19 @@ TEST(InstructionTable, NamesMatchTheirRows) {
   EXPECT_THROW((void)match_syntax("mov.b32/pack", where), InputError);
 }
 
+TEST(Parser, RefusesBranchTargetsWithoutNameOrLabels) {
+  EXPECT_THAT(load_error(kernel_text(0, ".branchtargets A; A: ret;")),
+              HasSubstr("'.branchtargets' needs a label before it"));
+  EXPECT_THAT(load_error(kernel_text(0, "L: .branchtargets A; brx.idx %r1, L; ret;")),
+              HasSubstr("label 'A' is not in reach"));
+  EXPECT_THAT(load_error(kernel_text(0, "A: brx.idx %r1, A; ret;")),
+              HasSubstr("'A' is no .branchtargets that is in reach"));
+  EXPECT_THAT(load_error(kernel_text(0, "A: L: .branchtargets A; L: brx.idx %r1, L; ret;")),
+              HasSubstr("'L' "));
+  EXPECT_THAT(load_error(kernel_text(0, "L: .branchtargets ; ret;")), HasSubstr("expected"));
+  EXPECT_THAT(load_error(kernel_text(0, "A: L: .branchtargets A; brx.idx L; ret;")),
+              HasSubstr("brx.idx takes an index and the name"));
+}
+
 }  // namespace
 }  // namespace cpverify::sim
