@@ -176,15 +176,18 @@ void EntryDecoder::collect_labels(const FunctionAst& function, std::size_t begin
     if (std::holds_alternative<ScopeOpen>(statement)) ++depth;
     if (std::holds_alternative<ScopeClose>(statement) && depth-- == 0) return;
     if (depth != 0) continue;
+    const auto check_new = [&](std::string_view name, Position where) {
+      if (!scope.branch_targets.contains(name) && !scope.labels.contains(name)) return;
+      fail(where, fmt::format("label '{}' stands twice", name));
+    };
     if (const auto* const targets = std::get_if<BranchTargets>(&statement)) {
-      const bool is_new = scope.branch_targets.try_emplace(targets->name, targets).second;
-      if (!is_new) fail(targets->where, fmt::format("label '{}' stands twice", targets->name));
+      check_new(targets->name, targets->where);
+      scope.branch_targets[targets->name] = targets;
     }
     const auto* const label = std::get_if<LabelAst>(&statement);
     if (label == nullptr) continue;
-    const auto [found, is_new] = scope.labels.try_emplace(label->name, 0);
-    if (!is_new) fail(label->where, fmt::format("label '{}' stands twice", label->name));
-    found->second = new_label();
+    check_new(label->name, label->where);
+    scope.labels[label->name] = new_label();
   }
 }
 

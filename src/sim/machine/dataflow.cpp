@@ -43,6 +43,7 @@ constexpr Family kFamilies[] = {
     {"elect", FlowKind::vote},
     {"bar_", FlowKind::control},
     {"barrier_", FlowKind::control},
+    {"brx", FlowKind::control},
     {"mbarrier", FlowKind::copy},
     {"bulk_", FlowKind::copy},
     {"prefetch", FlowKind::copy},

@@ -83,7 +83,7 @@ TEST(IndexedBranch, ReportsAnIndexWithoutALabel) {
   const LaunchResult result =
       run_plain("mov.u32 %r1, %laneid; LIST: .branchtargets A, B; brx.idx %r1, LIST; A: B: ret;",
                 shape({1, 1, 1}, {32, 1, 1}));
-  EXPECT_EQ(result.status, LaunchStatus::faulted);
+  EXPECT_EQ(result.status, LaunchStatus::aborted);
   ASSERT_EQ(result.faults.size(), 1U);
   EXPECT_EQ(result.faults[0].kind, FaultKind::illegal_instruction);
   EXPECT_THAT(result.faults[0].detail, testing::HasSubstr("brx.idx with index 2, and 2 labels"));

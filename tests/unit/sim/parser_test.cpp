@@ -81,8 +81,8 @@ TEST(Parser, InnermostLineIsReported) {
 TEST(Parser, RefusalsNameThePlace) {
   const std::string unknown = load_error(module_text(".entry k() {\n  bogus.f32 %r1;\n}"));
   EXPECT_THAT(unknown, StartsWith("bad.ptx:5:3: instruction 'bogus.f32' is not supported"));
-  const std::string form = load_error(module_text(".entry k() {\n  add.rz.f32 %f1, %f2, %f3;\n}"));
-  EXPECT_THAT(form, StartsWith("bad.ptx:5:3: instruction form 'add.rz.f32' is not supported"));
+  const std::string form = load_error(module_text(".entry k() {\n  add.rs.f32 %f1, %f2, %f3;\n}"));
+  EXPECT_THAT(form, StartsWith("bad.ptx:5:3: instruction form 'add.rs.f32' is not supported"));
   EXPECT_THAT(form, HasSubstr("floating-point-instructions-add"));
   EXPECT_THAT(load_error(kernel_text(0, "atom.global.add.s64 %d1, [%d2], %d3;")),
               HasSubstr("parallel-synchronization-and-communication-instructions-atom"));
