@@ -69,6 +69,10 @@ bool may_widen(Op op) {
   return op == Op::ld || op == Op::ldu || info(op).name.starts_with("cvt_");
 }
 
+bool is_wide(Op op) noexcept {
+  return op == Op::ld_b128 || op == Op::st_b128 || op == Op::mov_b128;
+}
+
 bool has_carry(Op op) noexcept {
   return op >= Op::add_cc && op <= Op::madc_hi_cc;
 }
@@ -132,6 +136,10 @@ void InstructionDecoder::decode(const InstructionAst& ast, ScopeStack& scopes) {
     decode_parameter_load(pending);
   } else {
     decode_operands(pending);
+  }
+  if (is_wide(pending.form.op)) {
+    finish_wide(pending);
+    return;
   }
   if (has_carry(pending.form.op)) pending.rows.push_back(carry());
   place_rows(pending);
@@ -243,6 +251,10 @@ void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spe
     decode_constant(pending, operand, spec.role);
     return;
   }
+  if (is_wide(pending.form.op)) {
+    decode_wide(pending, spec, operand);
+    return;
+  }
   const Type type = spec.type(pending.form.modifiers);
   const bool is_target = spec.role == OperandSpec::Role::target;
   const auto decode_one = [&](const Operand& one) {
@@ -324,7 +336,7 @@ void InstructionDecoder::decode_target(Pending& pending, const Operand& operand,
     pending.rows.push_back(place->row);
     return;
   }
-  if (place->width < width || width == 0 || !may_widen(pending.form.op)) {
+  if (place->width < width || width == 0 || place->high_row != 0 || !may_widen(pending.form.op)) {
     fail(operand.where,
          fmt::format("register '{}' does not have the width of the operand: {} bytes "
                      "expected, {} found",
@@ -374,7 +386,11 @@ void InstructionDecoder::decode_source(Pending& pending, const Operand& operand,
   std::optional<Register> place = pending.scopes->find_register(operand.name);
   if (!place) {
     const std::optional<SpecialRegister> special = find_special_register(operand.name);
-    if (special) place = Register{code_->registers.special(*special), 4};
+    if (special == SpecialRegister::is_explicit_cluster) {
+      place = cluster_flag(pending);
+    } else if (special) {
+      place = Register{code_->registers.special(*special), 4};
+    }
     const std::optional<ClockRegister> which = find_clock(operand.name);
     if (which) place = clock(pending, *which);
   }
@@ -386,6 +402,7 @@ void InstructionDecoder::decode_source(Pending& pending, const Operand& operand,
     pending.rows.push_back(variable_row(*variable, operand, type));
     return;
   }
+  if (place->high_row != 0) fail(operand.where, "a register of 128 bits cannot stand here");
   if ((place->width == 0) != (width == 0) || place->width < width) {
     fail(operand.where,
          fmt::format("register '{}' is narrower than the operand: {} bytes expected, "

@@ -88,6 +88,11 @@ class InstructionDecoder {
   [[nodiscard]] std::uint32_t carry();
   [[nodiscard]] std::optional<Variable> find_variable(const ScopeStack& scopes,
                                                       std::string_view name) const;
+  /// Operands and instructions of 128 bits, of which the machine has two of 64 bits.
+  void decode_wide(Pending& pending, const OperandSpec& spec, const Operand& operand);
+  void finish_wide(Pending& pending);
+  /// %is_explicit_cluster, as a predicate.
+  [[nodiscard]] Register cluster_flag(Pending& pending);
   void place_rows(Pending& pending);
   void finish(Pending& pending);
   [[noreturn]] void fail(Position where, const std::string& message) const;

@@ -15,7 +15,8 @@ namespace cpverify::sim {
 /// A register that has a place.
 struct Register {
   std::uint32_t row = 0;
-  RowWidth width = 4;  ///< 0 for a predicate.
+  RowWidth width = 4;          ///< 0 for a predicate.
+  std::uint32_t high_row = 0;  ///< Of a register of 16 bytes: its upper 8 are there.
 };
 
 /// Where a variable lies.
@@ -53,6 +54,8 @@ class ScopeStack {
   void declare(const RegisterDeclaration& declaration);
 
  private:
+  [[nodiscard]] Register make_register(Type type, std::string_view name);
+
   RegisterFile* file_;
   std::vector<Scope> scopes_;
 };

@@ -399,6 +399,9 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   event.memory = access.bytes->data();
   if (event.space == MemorySpace::global) {
     event.base = lookup.address(first) - access.offsets[first];
+  } else if (event.space == MemorySpace::shared) {
+    event.rank = rank_of(*lookup.warp->cta, *access.bytes);
+    event.addresses = access.offsets;
   }
   std::array<const std::byte*, 4> stored{};
   if (event.kind == AccessKind::write) {

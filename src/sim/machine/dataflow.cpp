@@ -31,6 +31,8 @@ constexpr Family kFamilies[] = {
     {"ldmatrix", FlowKind::load},
     {"stmatrix", FlowKind::store},
     {"ldu", FlowKind::load},
+    {"ld_b128", FlowKind::load},
+    {"st_b128", FlowKind::store},
     {"atom", FlowKind::atomic},
     {"red_", FlowKind::atomic},
     {"redux", FlowKind::vote},

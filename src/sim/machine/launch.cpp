@@ -12,6 +12,7 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "sim/check/cluster_racecheck.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/haltcheck.hpp"
 #include "sim/check/initcheck.hpp"
@@ -163,11 +164,14 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   }
   std::optional<Racecheck> racecheck;
   std::optional<LaneRacecheck> lane_racecheck;
+  std::optional<ClusterRacecheck> cluster_racecheck;
   state.cluster = choose_cluster(kernel.code.info, request.grid, request.cluster).extent;
-  // Racecheck follows one CTA at a time.
-  const bool has_clusters = state.cluster != std::array<std::uint32_t, 3>{1, 1, 1};
-  if (request.is_race_checked && !has_clusters) {
-    const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
+  const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
+  const std::uint32_t cluster_size = state.cluster[0] * state.cluster[1] * state.cluster[2];
+  if (request.is_race_checked && cluster_size > 1) {
+    const ClusterRacecheck::Shape shape{cluster_size, (threads + 31) / 32};
+    state.observers.push_back(&cluster_racecheck.emplace(faults, kernel.code, shape));
+  } else if (request.is_race_checked) {
     racecheck.emplace(faults, kernel.code, (threads + 31) / 32);
     state.observers.push_back(&*racecheck);
     if (request.schedule.threads == ThreadScheduling::independent) {
@@ -197,6 +201,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   result.warp_instructions = state.warp_instructions;
   result.thread_instructions = state.thread_instructions;
   if (racecheck) result.same_value_stores = racecheck->same_value_stores();
+  if (cluster_racecheck) result.same_value_stores = cluster_racecheck->same_value_stores();
   return result;
 }
 

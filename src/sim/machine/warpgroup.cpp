@@ -121,6 +121,7 @@ void notify(Cta& cta, std::size_t first, const GroupProduct& product, bool is_en
     event.lanes = count == kLanes ? kFullMask : (1U << count) - 1;
     event.size_bytes = kChunkBytes;
     event.addresses = addresses;
+    event.rank = cta.rank;
     event.object_bytes = cta.shared.size();
     event.memory = cta.shared.data();
     for (Observer* const observer : launch.access_observers) {
@@ -373,7 +374,7 @@ void wait_for_products(Warp& warp, std::uint32_t pending) {
   }
   if (!has_changed) return;
   for (Observer* const observer : warp.cta->launch->access_observers) {
-    observer->on_ordered(1U << first | 1U << warp.index);
+    observer->on_ordered(warp.cta->rank, 1U << first | 1U << warp.index);
   }
   std::erase_if(group.products, [](const GroupProduct& product) { return product.waiting == 0; });
   mark_in_flight(*warp.cta, first);
