@@ -182,15 +182,7 @@ bool is_uniform(std::span<const Warp> warps, std::uint32_t row) {
   });
 }
 
-/// Operands: D, descriptor of A or four registers, descriptor of B, scale-d, then what the row has
-/// of scale-a, scale-b, trans-a and trans-b.
-struct OperandRows {
-  std::span<const std::uint32_t> d;
-  std::span<const std::uint32_t> a;
-  std::uint32_t b = 0;
-  std::uint32_t scale_d = 0;
-  std::span<const std::uint32_t> constants;
-};
+}  // namespace
 
 OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form) {
   const std::uint32_t* const wide = warp.wide + insn->target;
@@ -203,10 +195,12 @@ OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form) {
   return {rows.first(d), rows.subspan(d, a), rows[d + a], rows[d + a + 1], rows.subspan(d + a + 2)};
 }
 
+namespace {
+
 /// Why the warps may not issue this together; empty when they may.
 std::string_view find_mismatch(std::span<const Warp> warps, const OperandRows& rows) {
   if (!is_uniform<std::uint64_t>(warps, rows.b) ||
-      (rows.a.size() == 1 && !is_uniform<std::uint64_t>(warps, rows.a[0]))) {
+      (!rows.has_a_registers() && !is_uniform<std::uint64_t>(warps, rows.a[0]))) {
     return "the threads of a warpgroup give different matrix descriptors";
   }
   const std::uint32_t scale = warps[0].predicate(rows.scale_d);
@@ -227,7 +221,7 @@ GroupProduct make_product(const Warp& warp, const Insn* insn, const OperandRows&
     return i < rows.constants.size() ? warp.row<const std::uint32_t>(rows.constants[i])[0]
                                      : missing;
   };
-  const bool has_a_rows = rows.a.size() != 1;
+  const bool has_a_rows = rows.has_a_registers();
   const auto descriptor = [&](std::uint32_t row, bool is_transposed) {
     return MatrixDescriptor::decode(warp.row<const std::uint64_t>(row)[0], is_transposed);
   };
@@ -244,6 +238,24 @@ GroupProduct make_product(const Warp& warp, const Insn* insn, const OperandRows&
   product.accumulates = warp.predicate(rows.scale_d) != 0;
   product.waiting = kAllWarps;
   return product;
+}
+
+/// Looked for where accesses are looked at, since it takes time. False when one has been reported.
+bool check_fence(std::span<Warp> warps, const Warpgroup& group, const Insn* insn,
+                 const OperandRows& rows) {
+  if (warps[0].cta->launch->access_observers.empty()) return true;
+  for (Warp& warp : warps) {
+    ViolationEvent event;
+    event.lanes = group.fence.changed_lanes(warp, rows.d);
+    if (rows.has_a_registers()) event.lanes |= group.fence.changed_lanes(warp, rows.a);
+    if (event.lanes == 0) continue;
+    event.kind = FaultKind::race;
+    event.space = MemorySpace::registers;
+    event.detail = "a register of this wgmma.mma_async has been written since the last wgmma.fence";
+    report(warp, insn, event);
+    return false;
+  }
+  return true;
 }
 
 /// False when the launch is aborted.
@@ -266,6 +278,7 @@ bool issue_product(Cta& cta, std::size_t first, const Insn* insn) {
                 "wgmma.wait_group is missing");
     return false;
   }
+  if (!check_fence(warps, group, insn, rows)) return false;
   if (!check_operands(cta, first, product)) return false;
   group.products.push_back(product);
   notify(cta, first, product, false);
@@ -278,6 +291,9 @@ void finish(Cta& cta, std::size_t first, GroupProduct& product) {
   if (!cta.shared.is_all_written() && !check_operands(cta, first, product)) return;
   product.multiply(cta, first, product);
   product.is_done = true;
+  for (const Warp& warp : warps_of(cta, first)) {
+    cta.warpgroups[first / kGroupWarps].fence.update(warp, product.d_rows);
+  }
   notify(cta, first, product, true);
 }
 

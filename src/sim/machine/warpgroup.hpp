@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "sim/isa/insn.hpp"
+#include "sim/isa/syntax.hpp"
 #include "sim/machine/matrix_descriptor.hpp"
+#include "sim/machine/register_fence.hpp"
 
 namespace cpverify::sim {
 
@@ -38,11 +40,25 @@ struct GroupProduct {
   std::uint32_t waiting = 0;                       ///< Bit i: warp i has not waited for it.
 };
 
+/// Operands: D, descriptor of A or four registers, descriptor of B, scale-d, then what the row has
+/// of scale-a, scale-b, trans-a and trans-b.
+struct OperandRows {
+  std::span<const std::uint32_t> d;
+  std::span<const std::uint32_t> a;
+  std::uint32_t b = 0;
+  std::uint32_t scale_d = 0;
+  std::span<const std::uint32_t> constants;
+
+  [[nodiscard]] bool has_a_registers() const noexcept { return a.size() != 1; }
+};
+[[nodiscard]] OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form);
+
 /// What a warpgroup has in flight. D is computed at the last legal moment, the first wait of one of
 /// the warps, from what the operands hold then.
 struct Warpgroup {
   std::vector<GroupProduct> products;  ///< In order of issue.
   std::array<std::uint32_t, kGroupWarps> committed{};
+  RegisterFence fence;  ///< Of use only where accesses are looked at.
 
   void reset() noexcept {
     products.clear();

@@ -142,6 +142,32 @@ TEST(WgmmaFaults, AFenceMustStandBeforeTheFirst) {
                "without a wgmma.fence before it");
 }
 
+/// Also behind the first: when registers of D or A have been written since.
+TEST(WgmmaFaults, AFenceMustStandBehindWritesOfRegisters) {
+  const std::string first = kFence + kMultiply + kCommit + kWait;
+  const std::string next = kMultiply + kCommit + kWait;
+  const std::string write = "mov.b32 %a2, 0x3f800000;\n";
+  const char* const detail = "written since the last wgmma.fence";
+  expect_fault(first + write + next, FaultKind::race, MemorySpace::registers, detail);
+  expect_clean(first + write + kFence + next);
+  // Between the fence and the first of all.
+  expect_fault(kFence + write + next, FaultKind::race, MemorySpace::registers, detail);
+  expect_clean(write + kFence + next);
+  // One warp of four, and one lane of it.
+  expect_fault(first + "setp.eq.u32 %p4, %r1, 70;\n@%p4 " + write + next, FaultKind::race,
+               MemorySpace::registers, detail);
+  // Reads, and writes of other registers, need none.
+  expect_clean(first + "mov.b32 %r9, %a2;\nmov.b32 %a4, 0x3f800000;\n" + next);
+  const std::string from_registers =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%a0, %a1, %a2, %a3}, {%x0, %x1, %x2, "
+      "%x3}, %d9, %p1, 1, 1, 0;\n" +
+      kCommit + kWait;
+  const std::string load = "mov.b32 %x1, 0x3f803f80;\n";
+  expect_fault(kFence + from_registers + load + from_registers, FaultKind::race,
+               MemorySpace::registers, detail);
+  expect_clean(kFence + from_registers + load + kFence + from_registers);
+}
+
 TEST(WgmmaFaults, OperandsMustLieInSharedMemoryAndBeWritten) {
   WgmmaInput beyond = zeros();
   beyond.b_descriptor = matrix_descriptor(kTileBytes - 128, 128, 128, 0);
