@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/proxy_map.hpp"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +19,8 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
+#include "sim/machine/flow.hpp"
+#include "sim/machine/matrix_descriptor.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -51,13 +53,14 @@ void for_each_chunk(const MatrixDescriptor& operand, std::uint32_t rows, std::ui
   }
 }
 
+std::uint32_t parts_of(const MatrixDescriptor& operand) {
+  return operand.is_transposed ? 16U : 2U;
+}
+
 template <class Visit>
 void for_each_chunk(const GroupProduct& product, Visit visit) {
-  const auto parts = [](const MatrixDescriptor& operand) {
-    return operand.is_transposed ? 16U : 2U;
-  };
-  if (product.a_rows.empty()) for_each_chunk(product.a, kRows, parts(product.a), visit);
-  for_each_chunk(product.b, product.columns, parts(product.b), visit);
+  if (product.a_rows.empty()) for_each_chunk(product.a, kRows, parts_of(product.a), visit);
+  for_each_chunk(product.b, product.columns, parts_of(product.b), visit);
 }
 
 /// What is wrong with the operands in shared memory, if anything.
@@ -184,6 +187,16 @@ bool is_uniform(std::span<const Warp> warps, std::uint32_t row) {
 
 }  // namespace
 
+void visit_operands(const GroupProduct& product,
+                    const std::function<void(bool is_a, std::uint32_t address)>& visit) {
+  const auto visit_one = [&](const MatrixDescriptor& operand, std::uint32_t rows, bool is_a) {
+    for_each_chunk(operand, rows, parts_of(operand),
+                   [&](std::uint32_t address) { visit(is_a, address); });
+  };
+  if (product.a_rows.empty()) visit_one(product.a, kRows, true);
+  visit_one(product.b, product.columns, false);
+}
+
 OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form) {
   const std::uint32_t* const wide = warp.wide + insn->target;
   const std::span<const std::uint32_t> rows{wide, wide[-1]};
@@ -289,7 +302,10 @@ bool issue_product(Cta& cta, std::size_t first, const Insn* insn) {
 void finish(Cta& cta, std::size_t first, GroupProduct& product) {
   // The operands may have become unwritten again, by a copy into them.
   if (!cta.shared.is_all_written() && !check_operands(cta, first, product)) return;
+  FlowChecker* const special_values = cta.launch->flow_checkers.special_values;
+  if (special_values != nullptr) special_values->before_product(cta, first, product);
   product.multiply(cta, first, product);
+  if (special_values != nullptr) special_values->after_product(cta, first, product);
   product.is_done = true;
   for (const Warp& warp : warps_of(cta, first)) {
     cta.warpgroups[first / kGroupWarps].fence.update(warp, product.d_rows);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -78,6 +79,11 @@ void wait_for_products(Warp& warp, std::uint32_t pending);
 
 /// True when the instruction names a register that a product in flight owns; it has been reported.
 [[nodiscard]] bool is_reaching_into_flight(Warp& warp, const Insn* insn, std::uint32_t mask);
+
+/// Calls visit(whether it is of A, offset in shared memory) for every 16 bytes of the operands
+/// there.
+void visit_operands(const GroupProduct& product,
+                    const std::function<void(bool is_a, std::uint32_t address)>& visit);
 
 /// How an instruction multiplies; null for combinations that are not supported.
 [[nodiscard]] GroupMultiply find_multiply(const Form& form) noexcept;

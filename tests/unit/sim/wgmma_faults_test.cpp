@@ -8,6 +8,10 @@
 
 #include "cpverify/error.hpp"
 #include "cpverify/fault.hpp"
+#include "sim/check/special_values.hpp"
+#include "sim/machine/launch.hpp"
+#include "unit/sim/lane_program.hpp"
+#include "unit/sim/simulated_device.hpp"
 #include "unit/sim/wgmma_problem.hpp"
 
 /// Wrong uses of wgmma, each with a twin that is right. All multiply m64n8k16 of bf16 from plain
@@ -166,6 +170,36 @@ TEST(WgmmaFaults, AFenceMustStandBehindWritesOfRegisters) {
   expect_fault(kFence + from_registers + load + from_registers, FaultKind::race,
                MemorySpace::registers, detail);
   expect_clean(kFence + from_registers + load + kFence + from_registers);
+}
+
+/// One product of operands that consist of these words: two bf16 each, that of the lower k first.
+std::vector<Fault> special_values_of(std::uint32_t a, std::uint32_t b) {
+  WgmmaInput input = zeros();
+  for (std::size_t i = 0; i < input.image.size(); ++i) {
+    const std::uint32_t word = i < kOperandB ? a : b;
+    input.image[i] = static_cast<std::uint8_t>(word >> (8 * (i % 4)));
+  }
+  SpecialValueMemory memory;
+  LaunchRequest request = shape({1, 1, 1}, {128, 1, 1});
+  request.special_values = &memory;
+  return run_wgmma(8, kFence + kMultiply + kCommit + kWait, input, request).result.faults;
+}
+
+// 1 is 0x3f80, the greatest number 0x7f7f; its square overflows to inf. 64 x 8 sums, four in each
+// thread.
+TEST(WgmmaFaults, NamesTheProductThatMakesASpecialValue) {
+  EXPECT_TRUE(special_values_of(0x3f803f80, 0x3f803f80).empty());
+  const std::vector<Fault> infinities = special_values_of(0x7f7f7f7f, 0x7f7f7f7f);
+  ASSERT_EQ(infinities.size(), 1U) << describe(infinities);
+  EXPECT_EQ(infinities[0].kind, FaultKind::infinity_produced);
+  EXPECT_EQ(infinities[0].count, 512U);
+  EXPECT_THAT(infinities[0].detail, HasSubstr("wgmma of products and c = 0 (0x00000000) is +inf"));
+  // Minus infinity is meant.
+  EXPECT_TRUE(special_values_of(0xff7fff7f, 0x7f7f7f7f).empty());
+  // A NaN operand is not what the product has made.
+  for (const Fault& fault : special_values_of(0x7fc07fc0, 0x3f803f80)) {
+    EXPECT_NE(fault.kind, FaultKind::nan_produced) << describe({fault});
+  }
 }
 
 TEST(WgmmaFaults, OperandsMustLieInSharedMemoryAndBeWritten) {
