@@ -70,7 +70,7 @@ class NanFlow final : public FlowChecker {
 
   void mark_sum(const ProductSum& sum);
   [[nodiscard]] std::uint32_t made_by_product(const ProductSum& sum, std::size_t lane,
-                                              FloatClass result, std::uint32_t before);
+                                              FloatClass result, std::uint64_t before);
   [[nodiscard]] std::uint64_t input_bits(std::size_t source, std::size_t lane) const;
   void add_input(const FlowStep& step, std::size_t source, std::size_t lane, std::uint32_t element,
                  Type type);

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +17,7 @@
 #include "sim/isa/type.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/dataflow.hpp"
+#include "sim/machine/register_shadow.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
 
@@ -128,8 +127,8 @@ void NanFlow::mark_sum(const ProductSum& sum) {
     bool is_special = false;
     for (std::uint32_t element = 0; element < sum.shape.count; ++element) {
       const std::uint32_t shift = 16 * element;
-      const FloatClass result = classify(sum.shape.element, values[lane] >> shift);
-      const std::uint32_t before = sum.before[lane] >> shift;
+      const FloatClass result = classify(sum.shape.element, std::uint64_t{values[lane]} >> shift);
+      const std::uint64_t before = std::uint64_t{sum.before[lane]} >> shift;
       if (result == FloatClass::finite) continue;
       is_special = true;
       if (node != 0 || !sum.is_made_here) continue;
@@ -146,7 +145,7 @@ void NanFlow::mark_sum(const ProductSum& sum) {
 }
 
 std::uint32_t NanFlow::made_by_product(const ProductSum& sum, std::size_t lane, FloatClass result,
-                                       std::uint32_t before) {
+                                       std::uint64_t before) {
   SpecialOrigin origin;
   origin.fault =
       fault_at(execution_point(*sum.warp, sum.product->insn), static_cast<std::uint32_t>(lane));

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include <fmt/format.h>
 
@@ -16,10 +15,8 @@
 #include "sim/check/race_detail.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
-#include "sim/check/source_text.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
-#include "sim/isa/opcode.hpp"
 
 namespace cpverify::sim {
 namespace {

@@ -91,7 +91,7 @@ void add_operand(const OperandSpec& spec, const Form& form, FlowKind kind, std::
   FlowOperand operand;
   operand.type = spec.type(form.modifiers);
   operand.width = static_cast<std::uint8_t>(size_bytes(operand.type));
-  const std::size_t count = spec.count == 0 ? form.modifiers.vector : spec.count;
+  const std::size_t count = spec.register_count(form.modifiers);
   if (spec.role == OperandSpec::Role::address || spec.role == OperandSpec::Role::pointer) {
     operand.role = Role::address;
     operand.type = Type::u64;

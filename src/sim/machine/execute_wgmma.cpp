@@ -1,5 +1,3 @@
-#include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

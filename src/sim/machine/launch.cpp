@@ -12,6 +12,7 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "cpverify/schedule.hpp"
 #include "sim/check/cluster_racecheck.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/haltcheck.hpp"

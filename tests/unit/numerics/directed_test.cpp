@@ -1,7 +1,6 @@
 #include "numerics/directed.hpp"
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
