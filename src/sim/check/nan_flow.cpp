@@ -411,10 +411,12 @@ void NanFlow::write_marks(const FlowStep& step) {
 }
 
 void NanFlow::after(const FlowStep& step) {
+  // Its registers change when it is computed.
+  if (is_delayed(step.insn->op)) return;
   switch (step.flow->kind) {
     case FlowKind::compute:
     case FlowKind::matrix:
-      if (!is_move(step.insn->op) && !is_delayed(step.insn->op)) compute(step);
+      if (!is_move(step.insn->op)) compute(step);
       break;
     case FlowKind::load:
       load(step);

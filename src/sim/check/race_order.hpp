@@ -86,6 +86,8 @@ class WarpOrder final : public RaceOrder {
 class CtaOrder final : public RaceOrder {
  public:
   void begin_cta(const std::array<std::uint32_t, 3>& cta);
+  /// For clusters, which count as one CTA here: from here on this one of it runs.
+  void run_cta(const std::array<std::uint32_t, 3>& cta);
   void fence();
   /// An atomic or strong access of one address.
   void synchronise(std::uint64_t address, AccessKind kind, MemoryOrder order);
