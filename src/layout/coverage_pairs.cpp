@@ -1,14 +1,15 @@
-// The proof that every visible (head, query, key) is in exactly one part. Three sweeps cut the
-// heads, the queries and the queries' residues into cells in which the same parts are active; in a
-// cell, the parts' key ranges are either fixed or end at x + diagonal for query x. A cell is cut
-// where such an end starts or stops to move; what remains is monotone in x, so its first and last
-// query stand for all. An end that is not at the query itself leaves a window of keys that moves
-// with x: there, one common period of queries and keys is looked at.
+// The proof that every visible (head, query, key) is in exactly one part, for the keys before the
+// step and those of the step apart: of the former every query sees all, whoever it belongs to.
+// Three sweeps cut the heads, the queries and the queries' residues into cells in which the same
+// parts are active; in a cell, the parts' key ranges are either fixed or end at x + diagonal for
+// query x. A cell is cut where such an end starts or stops to move; what remains is monotone in x,
+// so its first and last query stand for all. An end that is not at the query itself leaves a window
+// of keys that moves with x: there, one common period of queries and keys is looked at.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,10 +84,13 @@ struct Cell {
 
 class PairCheck {
  public:
-  PairCheck(const RequestSplit& split, std::uint32_t replica, SplitProblems& problems)
-      : split_{split}, replica_{replica}, problems_{problems} {
-    for (const AttentionPart& part : split.parts) {
-      if (part.replica == replica) parts_.push_back(part);
+  /// Looks at the keys of [keys.begin, keys.end) only.
+  PairCheck(const RequestSplit& split, std::uint32_t replica, const TokenSet& keys,
+            SplitProblems& problems)
+      : split_{split}, replica_{replica}, keys_{keys}, problems_{problems} {
+    for (AttentionPart part : split.parts) {
+      part.keys = clip(part.keys, keys.begin, keys.end);
+      if (part.replica == replica && part.keys.begin < part.keys.end) parts_.push_back(part);
     }
     parts_ = merge_heads(std::move(parts_));
   }
@@ -164,10 +168,11 @@ class PairCheck {
     }
   }
 
-  /// The keys of one class that query x sees: they must tile [0, x].
+  /// The keys of one class that query x sees: they must tile what of [0, x] is looked at.
   bool check_query(const Cell& cell, std::int64_t query, const TokenSet& window,
                    const std::vector<std::size_t>& items) const {
-    std::int64_t covered = 0;
+    std::int64_t covered = std::max<std::int64_t>(keys_.begin, 0);
+    const std::int64_t visible_end = std::min(query + 1, keys_.end);
     bool is_right = true;
     const auto expect_none = [&](SplitFault fault, std::int64_t begin, std::int64_t end) {
       const TokenSet keys = within(window, begin, end);
@@ -180,13 +185,13 @@ class PairCheck {
       const std::int64_t end = end_of_keys(parts_[i], query);
       if (end <= begin) continue;
       expect_none(SplitFault::hidden_pair, begin, std::min<std::int64_t>(end, 0));
-      expect_none(SplitFault::missing_pair, covered, std::min(begin, query + 1));
+      expect_none(SplitFault::missing_pair, covered, std::min(begin, visible_end));
       expect_none(SplitFault::doubled_pair, std::max<std::int64_t>(begin, 0),
-                  std::min({covered, end, query + 1}));
-      expect_none(SplitFault::hidden_pair, std::max(begin, query + 1), end);
+                  std::min({covered, end, visible_end}));
+      expect_none(SplitFault::hidden_pair, std::max(begin, visible_end), end);
       covered = std::max(covered, end);
     }
-    expect_none(SplitFault::missing_pair, covered, query + 1);
+    expect_none(SplitFault::missing_pair, covered, visible_end);
     return is_right;
   }
 
@@ -225,6 +230,7 @@ class PairCheck {
 
   const RequestSplit& split_;
   std::uint32_t replica_;
+  TokenSet keys_;
   SplitProblems& problems_;
   std::vector<AttentionPart> parts_;
 };
@@ -251,7 +257,10 @@ void check_pairs(const RequestSplit& split, std::uint32_t num_heads, SplitProble
                               part.heads.first + part.heads.count - 1)});
   }
   for (std::uint32_t replica = 0; replica < num_replicas; ++replica) {
-    PairCheck{split, replica, problems}.run(num_heads);
+    for (const TokenSet& keys :
+         {interval(-kNoEnd, new_tokens.begin), interval(new_tokens.begin, kNoEnd)}) {
+      PairCheck{split, replica, keys, problems}.run(num_heads);
+    }
   }
 }
 
