@@ -47,6 +47,20 @@ struct AccessEvent {
   std::span<const std::byte* const> stored;
 };
 
+/// A load or store by all 32 lanes of a warp, all in one object and written before where it reads:
+/// of one place, or of places side by side.
+struct PlainAccessEvent {
+  AccessKind kind = AccessKind::read;  ///< Or write.
+  MemorySpace space = MemorySpace::global;
+  bool is_uniform = false;       ///< All lanes at `offset`; else lane i at offset + i * size_bytes.
+  std::uint32_t size_bytes = 0;  ///< Of each lane's access.
+  std::uint32_t instruction = 0;   ///< As in ExecutionPoint.
+  std::uint32_t warp = 0;          ///< As in ExecutionPoint.
+  std::uint64_t base = 0;          ///< As in AccessEvent.
+  std::uint64_t object_bytes = 0;  ///< As in AccessEvent.
+  std::uint64_t offset = 0;        ///< In the object.
+};
+
 /// An access that must not happen, seen by the machine's own tables.
 struct ViolationEvent {
   FaultKind kind = FaultKind::illegal_instruction;
@@ -84,6 +98,11 @@ class Observer {
   /// Asked once per launch; on_access is called only when true, since it costs time.
   [[nodiscard]] virtual bool wants_accesses() const noexcept { return false; }
   virtual void on_access(const ExecutionPoint& /*point*/, const AccessEvent& /*event*/) noexcept {}
+  /// Comes first where most accesses are of this shape, and costs less. False: the observer needs
+  /// on_access(). That follows also when another observer needs it, so that it may come twice.
+  [[nodiscard]] virtual bool on_plain_access(const PlainAccessEvent& /*event*/) noexcept {
+    return false;
+  }
   virtual void on_violation(const ExecutionPoint& /*point*/,
                             const ViolationEvent& /*event*/) noexcept {}
   virtual void on_barrier(const ExecutionPoint& /*point*/, std::uint32_t /*barrier*/,

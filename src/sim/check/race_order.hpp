@@ -21,10 +21,15 @@ struct RaceLabel {
 
   static RaceLabel make(std::uint32_t time, const ExecutionPoint& point, bool is_strong,
                         bool is_async) {
-    const std::uint32_t instruction =
-        point.instruction < kInstructionMax ? point.instruction : kInstructionMax;
-    return {time, instruction << 12 | static_cast<std::uint32_t>(is_async) << 11 |
-                      static_cast<std::uint32_t>(is_strong) << 10 | point.warp << 5};
+    RaceLabel label = make_plain(time, point.instruction, point.warp);
+    label.packed |=
+        static_cast<std::uint32_t>(is_async) << 11 | static_cast<std::uint32_t>(is_strong) << 10;
+    return label;
+  }
+  /// Neither strong nor asynchronous.
+  static RaceLabel make_plain(std::uint32_t time, std::uint32_t instruction, std::uint32_t warp) {
+    return {time,
+            (instruction < kInstructionMax ? instruction : kInstructionMax) << 12 | warp << 5};
   }
   [[nodiscard]] std::uint32_t lane() const noexcept { return packed & 31U; }
   [[nodiscard]] std::uint32_t warp() const noexcept { return packed >> 5 & 31U; }

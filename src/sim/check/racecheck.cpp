@@ -33,6 +33,10 @@ Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_co
     : report_{faults, code},
       all_warps_{warp_count >= kWarpLanes ? ~0U : (1U << warp_count) - 1},
       last_maps_(code.insns.size()) {
+  is_strong_.reserve(code.forms.size());
+  for (const Form& form : code.forms) {
+    is_strong_.push_back(form.modifiers.order != MemoryOrder::weak);
+  }
   has_async_reads_ = std::any_of(code.insns.begin(), code.insns.end(),
                                  [](const Insn& insn) { return is_bulk(insn.op); });
 }
@@ -102,13 +106,37 @@ void Racecheck::on_mbarrier(const ExecutionPoint& point, std::uint32_t offset,
   }
 }
 
-Racecheck::Maps& Racecheck::maps_of(const ExecutionPoint& point, const AccessEvent& event) {
-  auto& [base, maps] = last_maps_[point.instruction];
-  if (maps == nullptr || base != event.base) {
-    maps = &global_.try_emplace(event.base, event.object_bytes).first->second;
-    base = event.base;
+Racecheck::Maps& Racecheck::maps_of(std::uint32_t instruction, std::uint64_t base,
+                                    std::uint64_t object_bytes) {
+  auto& [last_base, maps] = last_maps_[instruction];
+  if (maps == nullptr || last_base != base) {
+    maps = &global_.try_emplace(base, object_bytes).first->second;
+    last_base = base;
   }
   return *maps;
+}
+
+/// Nothing happens twice when on_access() follows.
+bool Racecheck::on_plain_access(const PlainAccessEvent& event) noexcept {
+  const bool is_write = event.kind == AccessKind::write;
+  // Lanes that store to one place are compared.
+  if (is_strong_[event.instruction] || (is_write && event.is_uniform)) return false;
+  begin_warp(event.warp);
+  RaceMap::Touch touch;
+  touch.kind = event.kind;
+  touch.lanes = ~0U;
+  touch.size_bytes = event.size_bytes;
+  touch.label = RaceLabel::make_plain(warp_order_.time(), event.instruction, event.warp);
+  touch.order = &warp_order_;
+  if (event.space == MemorySpace::shared) {
+    return shared_ != nullptr && !has_async_reads_ &&
+           shared_->touch_plain(touch, event.is_uniform, event.offset);
+  }
+  Maps& maps = maps_of(event.instruction, event.base, event.object_bytes);
+  if (!maps.warps.touch_plain(touch, event.is_uniform, event.offset)) return false;
+  touch.label.time = cta_order_.time();
+  touch.order = &cta_order_;
+  return maps.ctas.touch_plain(touch, event.is_uniform, event.offset);
 }
 
 RaceMap::Touch Racecheck::touch_of(const ExecutionPoint& point,
@@ -139,7 +167,7 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
     report_.check_proxy(point, event, warp_order_.time(), *proxies_);
     return;
   }
-  Maps& maps = maps_of(point, event);
+  Maps& maps = maps_of(point.instruction, event.base, event.object_bytes);
   maps.warps.touch(touch, conflicts_);
   if (!conflicts_.empty()) report(point, event, false);
   const bool is_strong_between_ctas = is_strong(event) && !event.is_cta_scope;

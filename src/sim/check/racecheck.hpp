@@ -29,6 +29,7 @@ class Racecheck final : public Observer {
 
   [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
+  [[nodiscard]] bool on_plain_access(const PlainAccessEvent& event) noexcept override;
   void on_cta(const std::array<std::uint32_t, 3>& cta) noexcept override;
   void on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept override;
   void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
@@ -57,7 +58,8 @@ class Racecheck final : public Observer {
 
   void begin_warp(std::uint32_t warp) noexcept;
   void absorb_all() noexcept;
-  [[nodiscard]] Maps& maps_of(const ExecutionPoint& point, const AccessEvent& event);
+  [[nodiscard]] Maps& maps_of(std::uint32_t instruction, std::uint64_t base,
+                              std::uint64_t object_bytes);
   [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point,
                                         const AccessEvent& event) const noexcept;
   void report(const ExecutionPoint& point, const AccessEvent& event, bool is_between_ctas);
@@ -66,6 +68,7 @@ class Racecheck final : public Observer {
   std::uint32_t all_warps_;
   WarpOrder warp_order_;
   CtaOrder cta_order_;
+  std::vector<bool> is_strong_;  ///< Per instruction: it has a memory order.
   std::unique_ptr<RaceMap> shared_;
   bool has_async_reads_ = false;       ///< The kernel may read shared memory asynchronously.
   std::unique_ptr<ProxyMap> proxies_;  ///< Only then.

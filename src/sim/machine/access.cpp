@@ -22,6 +22,7 @@
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/plain_access.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -467,6 +468,14 @@ inline bool resolve(Lookup& lookup, const AddressOperand& address, Addresses& ad
 }
 
 }  // namespace
+
+bool notify_plain(const Warp& warp, const PlainAccessEvent& event) noexcept {
+  bool is_enough = true;
+  for (Observer* const observer : warp.cta->launch->access_observers) {
+    is_enough = observer->on_plain_access(event) && is_enough;
+  }
+  return is_enough;
+}
 
 bool locate(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
             Access& access) {
