@@ -284,6 +284,7 @@ void inject(const InjectSpec& inject, const Problem& problem, std::vector<Plan>&
 
 std::vector<Plan> make_subject_plans(const Problem& problem, StrategyKind strategy) {
   std::vector<Plan> plans;
+  plans.reserve(problem.steps.size());
   for (const Step& step : problem.steps) plans.push_back(make_plan(problem, step.index, strategy));
   const Scenario& scenario = problem.scenario;
   if (scenario.inject && strategy == scenario.strategies.back()) {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -7,18 +7,17 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "cpverify/fault.hpp"
-#include "cpverify/observer.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/register_place.hpp"
 #include "sim/check/special_values.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/type.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"

@@ -14,7 +14,7 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
-#include "sim/machine/access.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/machine/async_copy.hpp"
 #include "sim/machine/async_notice.hpp"
 #include "sim/machine/checked_bytes.hpp"
