@@ -37,10 +37,15 @@ void check_lengths(const RequestSplit& split, const std::vector<TokenShare>& sha
   }
 }
 
+struct ShareCheck {
+  TokenSet whole;
+  SplitProblems& problems;
+};
+
 /// The shares of one copy and one class of residues must tile [whole.begin, whole.end).
 void check_class(const RequestSplit& split, const std::vector<TokenShare>& shares,
-                 std::vector<std::size_t> items, const TokenSet& window, const TokenSet& whole,
-                 SplitProblems& problems) {
+                 std::vector<std::size_t> items, const TokenSet& window, const ShareCheck& check) {
+  const TokenSet& whole = check.whole;
   std::sort(items.begin(), items.end(), [&shares](std::size_t a, std::size_t b) {
     return shares[a].tokens.begin < shares[b].tokens.begin;
   });
@@ -48,11 +53,10 @@ void check_class(const RequestSplit& split, const std::vector<TokenShare>& share
   const auto report = [&](std::int64_t begin, std::int64_t end, const std::string& ranks,
                           std::string_view what) {
     const TokenSet tokens = within(window, begin, end);
-    if (begin >= end || count(tokens) == 0) return false;
-    problems.add(problem_of(
+    if (begin >= end || count(tokens) == 0) return;
+    check.problems.add(problem_of(
         SplitFault::ownership, split, tokens,
         fmt::format("{} tokens {} of request {} {}", ranks, text(tokens), split.request, what)));
-    return true;
   };
   for (std::size_t i = 0; i < items.size(); ++i) {
     const TokenShare& share = shares[items[i]];
@@ -117,7 +121,7 @@ void check_shares(const RequestSplit& split, const std::vector<TokenShare>& shar
     for_each_residue_window(
         items, [&shares](std::size_t i) -> const TokenSet& { return shares[i].tokens; },
         [&](const TokenSet& window, const std::vector<std::size_t>& open) {
-          check_class(split, shares, open, window, whole, problems);
+          check_class(split, shares, open, window, {whole, problems});
         });
     begin = end;
   } while (begin < order.size());

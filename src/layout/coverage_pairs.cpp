@@ -169,8 +169,8 @@ class PairCheck {
   }
 
   /// The keys of one class that query x sees: they must tile what of [0, x] is looked at.
-  bool check_query(const Cell& cell, std::int64_t query, const TokenSet& window,
-                   const std::vector<std::size_t>& items) const {
+  [[nodiscard]] bool check_query(const Cell& cell, std::int64_t query, const TokenSet& window,
+                                 const std::vector<std::size_t>& items) const {
     std::int64_t covered = std::max<std::int64_t>(keys_.begin, 0);
     const std::int64_t visible_end = std::min(query + 1, keys_.end);
     bool is_right = true;

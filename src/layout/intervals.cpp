@@ -112,7 +112,7 @@ bool is_subset(const TokenSet& part, const TokenSet& whole) noexcept {
 }
 
 std::string text(const TokenSet& set) {
-  const std::string range = fmt::format("[{}, {})", set.begin, set.end);
+  std::string range = fmt::format("[{}, {})", set.begin, set.end);
   if (set.period == set.run) return range;
   if (set.run == 1) return fmt::format("{} with x mod {} = {}", range, set.period, set.low);
   return fmt::format("{} with x mod {} in [{}, {})", range, set.period, set.low, set.low + set.run);

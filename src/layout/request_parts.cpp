@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "cpverify/plan.hpp"
@@ -124,7 +123,7 @@ std::vector<TokenSet> RequestGeometry::own_pieces(std::uint32_t rank) const {
 void RequestGeometry::add_causal(RequestSplit& split, AttentionPart part) const {
   if (count(part.queries) == 0 || count(part.keys) == 0) return;
   part.diagonal = part.queries.period == 1 ? bottom_right_diagonal(part.queries, part.keys) : 0;
-  split.parts.push_back(std::move(part));
+  split.parts.push_back(part);
 }
 
 void RequestGeometry::add_sharded(RequestSplit& split, bool is_cached) const {
@@ -165,16 +164,23 @@ void RequestGeometry::add_ring(RequestSplit& split) const {
     const std::uint32_t place = has_ulysses ? rank / spec_.ulysses : rank;
     const HeadRange heads =
         has_ulysses ? head_slice(rank % spec_.ulysses, spec_.ulysses) : all_heads();
-    for (const TokenSet& queries : ring_pieces(place)) {
-      for (std::uint32_t hop = 0; hop < ring_size(); ++hop) {
-        for (const TokenSet& keys : ring_keys((place + ring_size() - hop) % ring_size())) {
-          if (count(queries) == 0 || count(keys) == 0 || keys.begin >= queries.end) continue;
-          AttentionPart part{rank, 0, heads, queries, keys, std::nullopt};
-          if (keys.end > queries.begin) part.diagonal = bottom_right_diagonal(queries, keys);
-          split.parts.push_back(part);
-        }
+    for (std::uint32_t hop = 0; hop < ring_size(); ++hop) {
+      const std::vector<TokenSet> keys = ring_keys((place + ring_size() - hop) % ring_size());
+      for (const TokenSet& queries : ring_pieces(place)) {
+        add_ring_blocks(split, {rank, 0, heads, queries, {}, {}}, keys);
       }
     }
+  }
+}
+
+void RequestGeometry::add_ring_blocks(RequestSplit& split, AttentionPart part,
+                                      const std::vector<TokenSet>& blocks) const {
+  for (const TokenSet& keys : blocks) {
+    if (count(part.queries) == 0 || count(keys) == 0 || keys.begin >= part.queries.end) continue;
+    part.keys = keys;
+    part.diagonal.reset();
+    if (keys.end > part.queries.begin) part.diagonal = bottom_right_diagonal(part.queries, keys);
+    split.parts.push_back(part);
   }
 }
 

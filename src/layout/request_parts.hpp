@@ -50,6 +50,9 @@ class RequestGeometry {
   void add_sharded(RequestSplit& split, bool is_cached) const;
   void add_sliced_queries(RequestSplit& split, bool is_context_sharded) const;
   void add_ring(RequestSplit& split) const;
+  /// The part's queries with each block of keys that they see some of.
+  void add_ring_blocks(RequestSplit& split, AttentionPart part,
+                       const std::vector<TokenSet>& blocks) const;
 
   const BatchSplit& batch_;
   const SplitSpec& spec_;

@@ -9,7 +9,7 @@
 #include "layout/configuration.hpp"
 
 /// Words in which the tables of rules are written.
-namespace cpverify::layout::terms {
+namespace cpverify::layout {
 
 [[nodiscard]] constexpr std::uint8_t bit(System system) noexcept {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(system));
@@ -33,9 +33,9 @@ struct Clause {
 };
 
 /// The texts of the clauses that hold, when the rule is in force.
-[[nodiscard]] inline std::string any_of(bool is_in_force, std::initializer_list<Clause> clauses) {
+[[nodiscard]] inline std::string clauses(bool is_in_force, std::initializer_list<Clause> list) {
   std::string all;
-  for (const Clause& clause : clauses) {
+  for (const Clause& clause : list) {
     if (!is_in_force || !clause.is_broken) continue;
     if (!all.empty()) all += ", ";
     all += clause.text;
@@ -69,4 +69,4 @@ struct Clause {
   return c.combine == Combine::a2a || c.combine == Combine::fi_a2a;
 }
 
-}  // namespace cpverify::layout::terms
+}  // namespace cpverify::layout

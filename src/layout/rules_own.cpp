@@ -15,7 +15,6 @@
 namespace cpverify::layout {
 namespace {
 
-using namespace terms;  // NOLINT(google-build-using-namespace): the words of the table.
 using Config = const Configuration&;
 using enum RuleEffect;
 
@@ -89,10 +88,10 @@ constexpr std::array kRules{
                  const std::int64_t degree = head_exchange(c);
                  const std::int64_t tp = std::max<std::int64_t>(c.attention_tp(), 1);
                  const std::int64_t kv = std::max<std::int64_t>(c.heads_kv / tp, 1);
-                 return any_of(degree > 1,
-                               {{c.heads_q / tp % degree != 0, "query heads do not divide"},
-                                {kv % degree != 0 && degree % kv != 0, "KV heads do not divide"},
-                                {c.cp % degree != 0, "the degree does not divide cp"}});
+                 return clauses(degree > 1,
+                                {{c.heads_q / tp % degree != 0, "query heads do not divide"},
+                                 {kv % degree != 0 && degree % kv != 0, "KV heads do not divide"},
+                                 {c.cp % degree != 0, "the degree does not divide cp"}});
                }},
     ConfigRule{"cpverify-kernel-block", System::cpverify, kBothVllm, unsafe,
                "With blocks cut for the kernel, the interleave divides the kernel's block: model "
@@ -124,9 +123,9 @@ constexpr std::array kRules{
                "window of 4 over two shards is one of 8.",
                "Turn DCP off for such models.",
                [](Config c) {
-                 return any_of(is_dcp(c) && !c.has(Feature::hybrid_groups),
-                               {{c.has(Feature::sliding_window), "sliding window"},
-                                {c.has(Feature::alibi), "ALiBi"}});
+                 return clauses(is_dcp(c) && !c.has(Feature::hybrid_groups),
+                                {{c.has(Feature::sliding_window), "sliding window"},
+                                 {c.has(Feature::alibi), "ALiBi"}});
                }},
     ConfigRule{"cpverify-pcp-dcp", System::cpverify, kVllm, unsafe,
                "Chunk plans of PCP prefill are local to a rank, but the gather of context is a DCP "
@@ -150,9 +149,9 @@ constexpr std::array kRules{
                [](Config c) {
                  const bool is_ag_rs =
                      c.combine == Combine::ag_rs || c.combine == Combine::automatic;
-                 return any_of(is_dcp(c) && is_ag_rs,
-                               {{!is_power_of_two(c.dcp), "dcp is no power of two"},
-                                {!is_power_of_two(c.head_dim), "head size is no power of two"}});
+                 return clauses(is_dcp(c) && is_ag_rs,
+                                {{!is_power_of_two(c.dcp), "dcp is no power of two"},
+                                 {!is_power_of_two(c.head_dim), "head size is no power of two"}});
                }},
     ConfigRule{"cpverify-a2a-head-dim", System::cpverify, kBothVllm | kSglang, unsafe,
                "The kernel of the a2a combine needs a power of two for the head size.",
@@ -166,9 +165,9 @@ constexpr std::array kRules{
                "divide.",
                "Use a2a.",
                [](Config c) {
-                 return any_of(is_dcp(c) && c.combine == Combine::direct,
-                               {{c.head_dim % 8 != 0, "head size is no multiple of 8"},
-                                {c.heads_q % c.dcp != 0, "query heads do not divide"}});
+                 return clauses(is_dcp(c) && c.combine == Combine::direct,
+                                {{c.head_dim % 8 != 0, "head size is no multiple of 8"},
+                                 {c.heads_q % c.dcp != 0, "query heads do not divide"}});
                }},
     ConfigRule{"sglang-27", System::cpverify, kSglang, unsafe,
                "Under DP attention, dcp divides attention TP; SGLang divides the whole tp.",

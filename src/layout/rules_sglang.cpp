@@ -13,7 +13,6 @@
 namespace cpverify::layout {
 namespace {
 
-using namespace terms;  // NOLINT(google-build-using-namespace): the words of the table.
 using Config = const Configuration&;
 using enum RuleEffect;
 
@@ -40,18 +39,18 @@ constexpr std::array kRules{
     ConfigRule{"sglang-5", System::sglang, kSglang, refused,
                "AITER's fused all-reduce excludes cp > 1 and moe_dp > 1.", "Turn it off.",
                [](Config c) {
-                 return any_of(c.has(Feature::aiter_all_reduce),
-                               {{is_cp(c), "cp > 1"}, {c.moe_dp > 1, "moe_dp > 1"}});
+                 return clauses(c.has(Feature::aiter_all_reduce),
+                                {{is_cp(c), "cp > 1"}, {c.moe_dp > 1, "moe_dp > 1"}});
                }},
     ConfigRule{
         "sglang-6", System::sglang, kSglang, refused,
         "moe_dp > 1 divides tp, keeps ep * moe_dp within tp (equal when ep > 1), and needs pp = 1.",
         "Set moe_dp to 1, or the sizes so.",
         [](Config c) {
-          return any_of(c.moe_dp > 1, {{c.tp % c.moe_dp != 0, "moe_dp does not divide tp"},
-                                       {c.ep * c.moe_dp > c.tp, "ep * moe_dp > tp"},
-                                       {c.ep > 1 && c.ep * c.moe_dp < c.tp, "ep * moe_dp < tp"},
-                                       {c.pp > 1, "pp > 1"}});
+          return clauses(c.moe_dp > 1, {{c.tp % c.moe_dp != 0, "moe_dp does not divide tp"},
+                                        {c.ep * c.moe_dp > c.tp, "ep * moe_dp > tp"},
+                                        {c.ep > 1 && c.ep * c.moe_dp < c.tp, "ep * moe_dp < tp"},
+                                        {c.pp > 1, "pp > 1"}});
         }},
     ConfigRule{"sglang-7", System::sglang, kSglang, refused, "With moe_dp > 1, cp is moe_dp.",
                "Set moe_dp to 1 or to cp.",
@@ -62,9 +61,9 @@ constexpr std::array kRules{
     ConfigRule{"sglang-8", System::sglang, kSglang, refused,
                "MiMo-V2 takes zigzag only, and serves text only.", "Use zigzag without images.",
                [](Config c) {
-                 return any_of(is_cp(c) && c.has(Feature::mimo_v2),
-                               {{!is_zigzag(c), "another strategy than zigzag"},
-                                {c.has(Feature::multimodal), "multimodal serving"}});
+                 return clauses(is_cp(c) && c.has(Feature::mimo_v2),
+                                {{!is_zigzag(c), "another strategy than zigzag"},
+                                 {c.has(Feature::multimodal), "multimodal serving"}});
                }},
     ConfigRule{"sglang-9-size", System::sglang, kSglang, changed,
                "CP of sparse attention sets cp to tp / dp without a word.", "Set cp to tp / dp.",
@@ -89,7 +88,7 @@ constexpr std::array kRules{
                "Zigzag with sparse attention forces DeepEP, ep = tp and a batch of one.",
                "Use interleave.",
                [](Config c) {
-                 return any_of(
+                 return clauses(
                      is_cp(c) && c.has(Feature::sparse_attention) && is_zigzag(c),
                      {{c.ep != c.tp, "ep becomes tp"}, {c.requests > 1, "the batch becomes one"}});
                }},
@@ -102,7 +101,7 @@ constexpr std::array kRules{
     ConfigRule{"sglang-13", System::sglang, kSglang, refused,
                "CP of DeepSeek-V4 is interleave with dp = 1 and tp up to 8.", "Set them so.",
                [](Config c) {
-                 return any_of(
+                 return clauses(
                      is_cp(c) && c.has(Feature::deepseek_v4),
                      {{c.strategy != SplitKind::interleave, "another strategy than interleave"},
                       {c.dp != 1, "dp > 1"},
@@ -112,11 +111,11 @@ constexpr std::array kRules{
                "Breakable graphs under CP need zigzag, TRT-LLM MHA, cp = tp and pp = 1.",
                "Turn breakable graphs off.",
                [](Config c) {
-                 return any_of(is_cp(c) && c.has(Feature::breakable_graphs),
-                               {{!is_zigzag(c), "another strategy than zigzag"},
-                                {c.backend != AttentionBackend::trtllm_mha, "another backend"},
-                                {c.cp != c.tp, "cp is not tp"},
-                                {c.pp > 1, "pp > 1"}});
+                 return clauses(is_cp(c) && c.has(Feature::breakable_graphs),
+                                {{!is_zigzag(c), "another strategy than zigzag"},
+                                 {c.backend != AttentionBackend::trtllm_mha, "another backend"},
+                                 {c.cp != c.tp, "cp is not tp"},
+                                 {c.pp > 1, "pp > 1"}});
                }},
     ConfigRule{"sglang-14-piecewise", System::sglang, kSglang, changed,
                "CP turns piecewise graphs off.", "Expect prefill without graphs.",
@@ -134,11 +133,11 @@ constexpr std::array kRules{
         "LayerSplit is for sparse attention on a prefill worker with interleave CP and pp = 1.",
         "Turn LayerSplit off.",
         [](Config c) {
-          return any_of(c.has(Feature::layer_split),
-                        {{!c.has(Feature::sparse_attention), "no sparse attention"},
-                         {!c.has(Feature::pd_prefill), "no prefill worker"},
-                         {!is_cp(c) || c.strategy != SplitKind::interleave, "no interleave CP"},
-                         {c.pp > 1, "pp > 1"}});
+          return clauses(c.has(Feature::layer_split),
+                         {{!c.has(Feature::sparse_attention), "no sparse attention"},
+                          {!c.has(Feature::pd_prefill), "no prefill worker"},
+                          {!is_cp(c) || c.strategy != SplitKind::interleave, "no interleave CP"},
+                          {c.pp > 1, "pp > 1"}});
         }},
     ConfigRule{"sglang-17", System::sglang, kSglang, refused,
                "Prefill without a KV cache excludes CP, which writes through the pool.",
@@ -180,7 +179,7 @@ constexpr std::array kRules{
                "A replicated Q projection needs dcp > 1 and an all-to-all combine.",
                "Turn it off, or use a2a.",
                [](Config c) {
-                 return any_of(
+                 return clauses(
                      c.has(Feature::replicate_q),
                      {{!is_dcp(c), "dcp is 1"}, {!is_all_to_all(c), "no all-to-all combine"}});
                }},
@@ -199,9 +198,9 @@ constexpr std::array kRules{
     ConfigRule{"sglang-28", System::sglang, kSglang, changed,
                "DCP turns the graphs of prefill off.", "Expect prefill without graphs.",
                [](Config c) {
-                 return any_of(is_dcp(c),
-                               {{c.has(Feature::piecewise_graphs), "piecewise graphs go off"},
-                                {c.has(Feature::breakable_graphs), "breakable graphs go off"}});
+                 return clauses(is_dcp(c),
+                                {{c.has(Feature::piecewise_graphs), "piecewise graphs go off"},
+                                 {c.has(Feature::breakable_graphs), "breakable graphs go off"}});
                }},
     ConfigRule{
         "sglang-29", System::sglang, kSglang, refused,
@@ -209,10 +208,10 @@ constexpr std::array kRules{
         "workers no CP.",
         "Turn what is named off.",
         [](Config c) {
-          return any_of(is_dcp(c) && c.has(Feature::pd_decode),
-                        {{c.has(Feature::radix_cache), "radix cache"},
-                         {c.has(Feature::hierarchical_cache), "hierarchical cache"},
-                         {is_cp(c), "cp > 1"}});
+          return clauses(is_dcp(c) && c.has(Feature::pd_decode),
+                         {{c.has(Feature::radix_cache), "radix cache"},
+                          {c.has(Feature::hierarchical_cache), "hierarchical cache"},
+                          {is_cp(c), "cp > 1"}});
         }},
     ConfigRule{"sglang-30", System::sglang, kSglang, refused,
                "A hierarchical cache with DCP is for MLA without speculation, and its page is a "
@@ -220,10 +219,10 @@ constexpr std::array kRules{
                "dcp.",
                "Turn the hierarchical cache off.",
                [](Config c) {
-                 return any_of(is_dcp(c) && c.has(Feature::hierarchical_cache),
-                               {{!c.has(Feature::mla), "no MLA model"},
-                                {c.speculative_tokens > 0, "speculative decoding"},
-                                {c.block_size % c.dcp != 0, "dcp does not divide the page"}});
+                 return clauses(is_dcp(c) && c.has(Feature::hierarchical_cache),
+                                {{!c.has(Feature::mla), "no MLA model"},
+                                 {c.speculative_tokens > 0, "speculative decoding"},
+                                 {c.block_size % c.dcp != 0, "dcp does not divide the page"}});
                }},
     ConfigRule{
         "sglang-31", System::sglang, kSglang, refused,
@@ -247,7 +246,7 @@ constexpr std::array kRules{
                "Triton's extend under DCP takes no sinks, masks, windows or changed scores.",
                "Use another backend.",
                [](Config c) {
-                 return any_of(
+                 return clauses(
                      is_dcp(c) && c.backend == AttentionBackend::triton,
                      {{c.has(Feature::sinks), "sinks"},
                       {c.has(Feature::custom_mask), "custom mask"},
@@ -257,8 +256,8 @@ constexpr std::array kRules{
     ConfigRule{"sglang-34", System::sglang, kSglang, refused,
                "FP4 and MXFP8 caches have no DCP mask.", "Use an FP8 or 16-bit cache.",
                [](Config c) {
-                 return any_of(is_dcp(c), {{c.has(Feature::fp4_kv), "FP4 cache"},
-                                           {c.has(Feature::mxfp8_kv), "MXFP8 cache"}});
+                 return clauses(is_dcp(c), {{c.has(Feature::fp4_kv), "FP4 cache"},
+                                            {c.has(Feature::mxfp8_kv), "MXFP8 cache"}});
                }},
     ConfigRule{"sglang-35-backend", System::sglang, kSglang, refused,
                "DCP of Kimi-K3 decodes with CuTe-DSL MLA or TokenSpeed MLA.", "Use one of the two.",

@@ -12,7 +12,6 @@
 namespace cpverify::layout {
 namespace {
 
-using namespace terms;  // NOLINT(google-build-using-namespace): the words of the table.
 using Config = const Configuration&;
 using enum RuleEffect;
 
@@ -146,12 +145,12 @@ constexpr std::array kRules{
         "decoding or full graphs.",
         "Turn what is named off.",
         [](Config c) {
-          return any_of(is_cp(c), {{c.pp > 1, "pp > 1"},
-                                   {c.has(Feature::encoder_decoder), "encoder-decoder model"},
-                                   {c.has(Feature::multimodal), "multimodal model"},
-                                   {c.has(Feature::lora), "LoRA"},
-                                   {c.speculative_tokens > 0, "speculative decoding"},
-                                   {c.has(Feature::full_graphs), "full graphs"}});
+          return clauses(is_cp(c), {{c.pp > 1, "pp > 1"},
+                                    {c.has(Feature::encoder_decoder), "encoder-decoder model"},
+                                    {c.has(Feature::multimodal), "multimodal model"},
+                                    {c.has(Feature::lora), "LoRA"},
+                                    {c.speculative_tokens > 0, "speculative decoding"},
+                                    {c.has(Feature::full_graphs), "full graphs"}});
         }},
     ConfigRule{"vllm-13", System::vllm, kVllm, refused,
                "PCP with DCP cannot quantise the attention output in the kernel.",
@@ -228,12 +227,12 @@ constexpr std::array kRules{
         "PCP takes no DCP, pipeline parallelism, encoder-decoder or multimodal model, or LoRA.",
         "Turn what is named off.",
         [](Config c) {
-          return any_of(is_cp(c) && !c.has(Feature::model_runner_v1),
-                        {{is_dcp(c), "dcp > 1"},
-                         {c.pp > 1, "pp > 1"},
-                         {c.has(Feature::encoder_decoder), "encoder-decoder model"},
-                         {c.has(Feature::multimodal), "multimodal model"},
-                         {c.has(Feature::lora), "LoRA"}});
+          return clauses(is_cp(c) && !c.has(Feature::model_runner_v1),
+                         {{is_dcp(c), "dcp > 1"},
+                          {c.pp > 1, "pp > 1"},
+                          {c.has(Feature::encoder_decoder), "encoder-decoder model"},
+                          {c.has(Feature::multimodal), "multimodal model"},
+                          {c.has(Feature::lora), "LoRA"}});
         }},
     ConfigRule{"vllm-20", System::vllm_ascend, kAscend, refused,
                "With KV transfer and a sharded cache, the interleave is the block size.",
@@ -248,7 +247,7 @@ constexpr std::array kRules{
                "DCP of sparse attention spans the TP group, and is not for A5.",
                "Set dcp to tp, on another machine than A5.",
                [](Config c) {
-                 return any_of(
+                 return clauses(
                      is_dcp(c) && c.has(Feature::sparse_attention),
                      {{c.dcp != c.tp, "dcp is not tp"}, {c.has(Feature::ascend_a5), "A5"}});
                }},
@@ -282,10 +281,10 @@ constexpr std::array kRules{
                "Offloading sparse KV excludes CP, pipeline parallelism and model runner V2.",
                "Turn the offload off.",
                [](Config c) {
-                 return any_of(c.has(Feature::sparse_offload),
-                               {{is_any_cp(c), "context parallelism"},
-                                {c.pp > 1, "pp > 1"},
-                                {!c.has(Feature::model_runner_v1), "model runner V2"}});
+                 return clauses(c.has(Feature::sparse_offload),
+                                {{is_any_cp(c), "context parallelism"},
+                                 {c.pp > 1, "pp > 1"},
+                                 {!c.has(Feature::model_runner_v1), "model runner V2"}});
                }},
     ConfigRule{"vllm-25-consumer", System::vllm_ascend, kAscend, refused,
                "PCP is for the producer of a split deployment only.",

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -42,6 +41,10 @@ constexpr std::array kKindNames{
 constexpr std::int64_t kTokensMax = 100'000'000;
 constexpr std::uint32_t kRanksMax = 4096;
 constexpr std::uint32_t kHeadsMax = 1024;
+/// Places of a ring: its parts grow with their square.
+constexpr std::int64_t kPlacesMax = 512;
+/// Requests times ranks (times places of a ring): about a minute, and some hundred MiB.
+constexpr std::int64_t kSharesMax = 10'000'000;
 
 std::uint32_t count_ranks(const SplitSpec& spec) {
   switch (spec.kind) {
@@ -126,6 +129,18 @@ void check_rows(const std::vector<SplitRow>& rows) {
   }
 }
 
+void check_effort(const SplitSpec& spec, std::size_t num_requests) {
+  const bool is_ring = spec.kind == SplitKind::ring || spec.kind == SplitKind::ulysses_ring;
+  const std::int64_t degree = spec.kind == SplitKind::ulysses_ring ? spec.ulysses : 1;
+  const std::int64_t places = is_ring ? spec.cp / degree : 1;
+  check_size("places of a ring", places, kPlacesMax);
+  const std::int64_t per_request = std::int64_t{count_ranks(spec)} * places;
+  if (static_cast<std::int64_t>(num_requests) > kSharesMax / per_request) {
+    throw InputError{fmt::format("{} requests on {} ranks are too many for one plan", num_requests,
+                                 count_ranks(spec))};
+  }
+}
+
 /// Whether the strategy splits this batch; if not, every rank computes all of it.
 bool splits_batch(const SplitSpec& spec, const std::vector<SplitRow>& rows) {
   const auto all = [&rows](const auto& holds) {
@@ -188,6 +203,7 @@ BatchSplit::BatchSplit(const SplitSpec& spec, std::vector<SplitRow> rows)
     : spec_{spec}, rows_{std::move(rows)} {
   check_spec(spec_);
   check_rows(rows_);
+  check_effort(spec_, rows_.size());
   if (spec_.kind == SplitKind::dcp_virtual) spec_.interleave_size = 1;
   num_ranks_ = count_ranks(spec_);
   is_split_ = splits_batch(spec_, rows_);

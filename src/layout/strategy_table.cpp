@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "layout/configuration.hpp"
 #include "layout/splits.hpp"
 
 namespace cpverify::layout {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "layout/configuration.hpp"
@@ -46,6 +45,7 @@ Groups dcp_groups(const Configuration& c, bool is_cp_fast) {
   Groups groups;
   for (std::int64_t first = 0; first < c.world_size(); first += replica) {
     std::vector<std::int64_t> order;
+    order.reserve(static_cast<std::size_t>(replica));
     for (std::int64_t i = 0; i < replica; ++i) {
       order.push_back(first + (is_cp_fast ? i % cp * c.tp + i / cp : i));
     }

@@ -66,20 +66,25 @@ RC_GTEST_PROP(TokenSetProperty, KnowsSubsets, ()) {
 
 using Pair = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::int64_t>;
 
+/// Counts the pairs of one query of a part.
+void add_query(const AttentionPart& part, std::int64_t query, std::int64_t end,
+               std::map<Pair, int>& pairs) {
+  for (std::int64_t key = -4; key < end; ++key) {
+    const bool is_seen = !part.diagonal || key <= query + *part.diagonal;
+    if (!is_seen || !is_member(part.keys, key)) continue;
+    for (std::uint32_t head = 0; head < part.heads.count; ++head) {
+      ++pairs[{part.replica, part.heads.first + head, query, key}];
+    }
+  }
+}
+
 /// How often each (replica, head, query, key) is computed.
 std::map<Pair, int> computed_pairs(const RequestSplit& split) {
   std::map<Pair, int> pairs;
-  const std::int64_t total = split.row.computed + split.row.scheduled;
+  const std::int64_t end = split.row.computed + split.row.scheduled + 8;
   for (const AttentionPart& part : split.parts) {
-    for (std::uint32_t head = part.heads.first; head < part.heads.first + part.heads.count;
-         ++head) {
-      for (std::int64_t query = -4; query < total + 8; ++query) {
-        if (!is_member(part.queries, query)) continue;
-        for (std::int64_t key = -4; key < total + 8; ++key) {
-          const bool is_seen = !part.diagonal || key <= query + *part.diagonal;
-          if (is_seen && is_member(part.keys, key)) ++pairs[{part.replica, head, query, key}];
-        }
-      }
+    for (std::int64_t query = -4; query < end; ++query) {
+      if (is_member(part.queries, query)) add_query(part, query, end, pairs);
     }
   }
   return pairs;

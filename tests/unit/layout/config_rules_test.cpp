@@ -6,10 +6,12 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <ios>
 #include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -136,7 +138,7 @@ struct Example {
   std::function<void(Configuration&)> right;
 };
 
-std::vector<Example> examples() {
+std::vector<Example> vllm_examples() {
   const auto features = [](std::initializer_list<Feature> on) {
     return [list = std::vector<Feature>{on}](Configuration& c) {
       for (const Feature feature : list) c.features.set(static_cast<std::size_t>(feature));
@@ -158,6 +160,12 @@ std::vector<Example> examples() {
       {"vllm-20", System::vllm_ascend,
        [](Configuration& c) { c.dcp = 2, turn_on(c, {Feature::kv_transfer}); },
        [](Configuration& c) { c.interleave_size = c.block_size; }},
+  };
+}
+
+std::vector<Example> other_examples() {
+  const auto dcp1 = [](Configuration& c) { c.dcp = 1; };
+  return {
       {"sglang-1", System::sglang, [](Configuration& c) { c.tp = 2, c.cp = 2; },
        [](Configuration& c) { c.strategy = SplitKind::zigzag; }},
       {"sglang-4", System::sglang, [](Configuration& c) { c.tp = 8, c.cp = 4, c.dp = 4; },
@@ -217,7 +225,9 @@ std::vector<Example> examples() {
 }
 
 TEST(ConfigRules, AreBrokenByTheirExamplesAndMendedByOneChange) {
-  for (const Example& example : examples()) {
+  std::vector<Example> examples = vllm_examples();
+  for (Example& example : other_examples()) examples.push_back(std::move(example));
+  for (const Example& example : examples) {
     Configuration c = of(example.system);
     example.broken(c);
     EXPECT_THAT(ids(c), Contains(example.id));

@@ -42,19 +42,26 @@ TEST(Cost, CountsThePairsOfThePublishedExamples) {
   EXPECT_EQ(pairs(batch_of(SplitKind::interleave, 4, {{0, 1024, false}})).back(), 131584);
 }
 
+std::int64_t enumerated_pairs(const AttentionPart& part) {
+  std::int64_t pairs = 0;
+  for (std::int64_t x = 0; x < 20; ++x) {
+    for (std::int64_t k = 0; k < 20; ++k) {
+      const bool is_seen = contains(part.queries, x) && contains(part.keys, k) &&
+                           k <= x + part.diagonal.value_or(20);
+      pairs += is_seen ? 1 : 0;
+    }
+  }
+  return pairs;
+}
+
 TEST(Cost, CountsPairsAsEnumerationDoes) {
   const std::vector<TokenSet> sets{interval(0, 9), interval(4, 12), comb(0, 14, 3, 1),
                                    shard_of(2, 20, 1, 2, 4), interval(5, 5)};
   for (const TokenSet& queries : sets) {
     for (const TokenSet& keys : sets) {
       for (std::int64_t diagonal = -7; diagonal < 8; ++diagonal) {
-        std::int64_t expected = 0;
-        for (std::int64_t x = 0; x < 20; ++x) {
-          for (std::int64_t k = 0; k < 20; ++k) {
-            expected += contains(queries, x) && contains(keys, k) && k <= x + diagonal ? 1 : 0;
-          }
-        }
-        EXPECT_EQ(count_pairs({0, 0, {0, 1}, queries, keys, diagonal}), expected)
+        const AttentionPart part{0, 0, {0, 1}, queries, keys, diagonal};
+        EXPECT_EQ(count_pairs(part), enumerated_pairs(part))
             << text(queries) << ' ' << text(keys) << ' ' << diagonal;
       }
     }
@@ -87,15 +94,15 @@ TEST(Cost, OfDcpDependsOnTheCombine) {
   spec.dcp = 4;
   spec.num_heads_q = 8;
   const BatchSplit batch{spec, {{100, 8, false}}};
-  const std::int64_t part = 3 * 8 * 2 * 64 * 2;  // Three others, 8 tokens, 2 heads.
+  constexpr std::int64_t kPart = 3LL * 8 * 2 * 64 * 2;  // Three others, 8 tokens, 2 heads.
   const BatchCost ag_rs = cost_of(batch, {2, 1, 64, 2, false});
   ASSERT_THAT(ag_rs.exchanges, SizeIs(3));
-  EXPECT_EQ(ag_rs.exchanges[0].sent_bytes, part);
+  EXPECT_EQ(ag_rs.exchanges[0].sent_bytes, kPart);
   EXPECT_EQ(ag_rs.exchanges[1].sent_bytes, 3 * 8 * (8 * 4));  // fp32 LSE of all 8 heads.
-  EXPECT_EQ(ag_rs.exchanges[2].sent_bytes, part);
+  EXPECT_EQ(ag_rs.exchanges[2].sent_bytes, kPart);
   const BatchCost a2a = cost_of(batch, {2, 1, 64, 2, true});
   ASSERT_THAT(a2a.exchanges, SizeIs(2));
-  EXPECT_EQ(a2a.exchanges[1].sent_bytes, part + 3 * 8 * 2 * 4);  // With own heads' LSE.
+  EXPECT_EQ(a2a.exchanges[1].sent_bytes, kPart + 3LL * 8 * 2 * 4);  // With own heads' LSE.
 }
 
 // Rank 3 of contiguous has 4 * 13 + (1 + 2 + 3 + 4) pairs of 136: 58 / 34.

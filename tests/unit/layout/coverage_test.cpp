@@ -39,6 +39,7 @@ SplitSpec dcp_spec(std::uint32_t dcp, std::int64_t interleave_size) {
 std::vector<std::int64_t> lengths(std::uint32_t shards, std::int64_t interleave_size,
                                   std::int64_t length) {
   std::vector<std::int64_t> all;
+  all.reserve(shards);
   for (std::uint32_t shard = 0; shard < shards; ++shard) {
     all.push_back(shard_length(length, shard, shards, interleave_size));
   }
@@ -333,6 +334,9 @@ TEST(Split, RefusesSizesThatDoNotGoTogether) {
   EXPECT_THROW((BatchSplit{spec_of(SplitKind::ulysses, 3), {}}), InputError);
   EXPECT_THROW((BatchSplit{spec_of(SplitKind::zigzag, 2), {{-1, 5, false}}}), InputError);
   EXPECT_THROW((BatchSplit{spec_of(SplitKind::zigzag, 2), {{0, 1'000'000'000, false}}}),
+               InputError);
+  EXPECT_THROW((BatchSplit{spec_of(SplitKind::ring, 513), {}}), InputError);
+  EXPECT_THROW((BatchSplit{spec_of(SplitKind::zigzag, 4096), std::vector<SplitRow>(2442)}),
                InputError);
   EXPECT_TRUE(check_batch(BatchSplit{spec_of(SplitKind::zigzag, 2), {}}).empty());
 }
