@@ -9,6 +9,7 @@
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
+#include "reference/row_integers.hpp"
 #include "reference/step_integers.hpp"
 #include "reference/zigzag_integers.hpp"
 
@@ -44,10 +45,18 @@ std::optional<std::size_t> shard_of_rank(const Problem& problem, StrategyKind st
 std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_t step_index,
                                             StrategyKind strategy) {
   const Step& step = problem.steps.at(step_index);
+  const std::uint32_t cp = problem.scenario.topology.cp;
   switch (strategy) {
     case StrategyKind::zigzag:
-      if (is_zigzag_on(problem, step)) return zigzag_integers(problem, step);
-      return whole_step_integers(problem, step, problem.scenario.topology.cp);
+    case StrategyKind::zigzag_combined:
+      if (!is_zigzag_on(problem, step)) return whole_step_integers(problem, step, cp);
+      return zigzag_integers(problem, step, strategy == StrategyKind::zigzag_combined);
+    case StrategyKind::interleave:
+      if (!is_interleave_on(problem, step)) return whole_step_integers(problem, step, cp);
+      return interleave_integers(problem, step);
+    case StrategyKind::contiguous:
+      if (!is_contiguous_on(problem, step)) return whole_step_integers(problem, step, cp);
+      return contiguous_integers(problem, step);
     case StrategyKind::dcp:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
       break;

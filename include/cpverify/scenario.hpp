@@ -122,6 +122,9 @@ struct DataSpec {
 enum class StrategyKind : std::uint8_t {
   single,
   zigzag,
+  zigzag_combined,
+  interleave,
+  contiguous,
   dcp,
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };

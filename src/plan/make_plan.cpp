@@ -8,6 +8,7 @@
 #include "plan/dcp.hpp"
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
+#include "plan/row_split.hpp"
 #include "plan/single.hpp"
 #include "plan/zigzag.hpp"
 #include "support/check.hpp"
@@ -34,7 +35,14 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       plan::build_single(problem, step, plan);
       return;
     case StrategyKind::zigzag:
+    case StrategyKind::zigzag_combined:
       plan::build_zigzag(problem, step, plan);
+      return;
+    case StrategyKind::interleave:
+      plan::build_interleave(problem, step, plan);
+      return;
+    case StrategyKind::contiguous:
+      plan::build_contiguous(problem, step, plan);
       return;
     case StrategyKind::dcp:
       plan::build_dcp(problem, step, plan);

@@ -57,17 +57,6 @@ std::vector<std::int64_t> flattened_slots(const Step& step, const KvShard& shard
   return slots;
 }
 
-/// Row-major [bs, max_pages]; columns past a row's last block hold 0, the null block.
-std::vector<std::int64_t> padded_block_table(const Step& step, std::int64_t max_pages) {
-  std::vector<std::int64_t> table;
-  for (const StepRow& row : step.rows) {
-    const std::vector<std::int64_t> blocks{row.block_table.begin(), row.block_table.end()};
-    const std::vector<std::int64_t> line = padded(blocks, max_pages, 0);
-    table.insert(table.end(), line.begin(), line.end());
-  }
-  return table;
-}
-
 /// 0 .. count-1, then pad rows up to `size`.
 std::vector<std::int64_t> identity_rows(std::int64_t count, std::int64_t size) {
   std::vector<std::int64_t> rows;
@@ -116,6 +105,19 @@ std::vector<std::int64_t> padded(std::vector<std::int64_t> values, std::int64_t 
   CPVERIFY_CHECK(static_cast<std::int64_t>(values.size()) <= size);
   values.resize(static_cast<std::size_t>(size), fill);
   return values;
+}
+
+std::vector<std::int64_t> block_table_line(const StepRow& row, std::int64_t max_pages) {
+  return padded({row.block_table.begin(), row.block_table.end()}, max_pages, 0);
+}
+
+std::vector<std::int64_t> block_table_lines(const Step& step, std::int64_t max_pages) {
+  std::vector<std::int64_t> table;
+  for (const StepRow& row : step.rows) {
+    const std::vector<std::int64_t> line = block_table_line(row, max_pages);
+    table.insert(table.end(), line.begin(), line.end());
+  }
+  return table;
 }
 
 std::vector<std::int64_t> prefix_sums(const std::vector<std::int64_t>& values) {
@@ -216,7 +218,7 @@ CommonBuffers RankBuilder::common(const Step& step) {
       metadata("slot_mapping", DType::i64, {rows},
                padded(flattened_slots(step, rank_.kv_shard, block_tokens), rows, kPadRow));
   buffers.block_table = metadata("block_table", DType::i32, {shape_.num_seqs, shape_.max_pages},
-                                 padded_block_table(step, shape_.max_pages));
+                                 block_table_lines(step, shape_.max_pages));
   buffers.k_pool = pool("k_pool");
   buffers.v_pool = pool("v_pool");
   buffers.out = attention_output("out", identity_rows(shape_.num_tokens, rows));

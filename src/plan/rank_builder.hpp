@@ -40,6 +40,12 @@ struct RankShape {
 /// The CP group of every tp rank, "cp[tp=0]" and so on.
 [[nodiscard]] std::vector<Group> cp_groups(const TopologySpec& topology);
 
+/// Block ids of a row, 0 (the null block) from its last one on. [max_pages]
+[[nodiscard]] std::vector<std::int64_t> block_table_line(const StepRow& row,
+                                                         std::int64_t max_pages);
+/// Of all rows, row-major. [bs, max_pages]
+[[nodiscard]] std::vector<std::int64_t> block_table_lines(const Step& step, std::int64_t max_pages);
+
 /// Pad rows at the end of an index, slot or claim list carry this.
 inline constexpr std::int64_t kPadRow = -1;
 

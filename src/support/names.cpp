@@ -91,6 +91,12 @@ std::string_view name(StrategyKind kind) noexcept {
       return "single";
     case StrategyKind::zigzag:
       return "zigzag";
+    case StrategyKind::zigzag_combined:
+      return "zigzag_combined";
+    case StrategyKind::interleave:
+      return "interleave";
+    case StrategyKind::contiguous:
+      return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
     case StrategyKind::launch:

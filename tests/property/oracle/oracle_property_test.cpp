@@ -19,7 +19,9 @@
 namespace cpverify {
 namespace {
 
-constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag, StrategyKind::dcp};
+constexpr std::array kStrategies{StrategyKind::single,          StrategyKind::zigzag,
+                                 StrategyKind::zigzag_combined, StrategyKind::interleave,
+                                 StrategyKind::contiguous,      StrategyKind::dcp};
 
 RequestSpec any_request(std::size_t index) {
   RequestSpec request;
