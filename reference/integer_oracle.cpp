@@ -9,7 +9,9 @@
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
+#include "reference/ring_integers.hpp"
 #include "reference/step_integers.hpp"
+#include "reference/ulysses_integers.hpp"
 #include "reference/zigzag_integers.hpp"
 
 namespace cpverify::reference {
@@ -48,6 +50,13 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
     case StrategyKind::zigzag:
       if (is_zigzag_on(problem, step)) return zigzag_integers(problem, step);
       return whole_step_integers(problem, step, problem.scenario.topology.cp);
+    case StrategyKind::ring:
+    case StrategyKind::ring_contiguous:
+      if (is_ring_on(problem, step)) return ring_integers(problem, step, strategy);
+      return whole_step_integers(problem, step, problem.scenario.topology.cp);
+    case StrategyKind::ulysses:
+      if (problem.scenario.topology.cp > 1) return ulysses_integers(problem, step);
+      break;
     case StrategyKind::dcp:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
       break;

@@ -123,6 +123,9 @@ enum class StrategyKind : std::uint8_t {
   single,
   zigzag,
   dcp,
+  ring,
+  ring_contiguous,
+  ulysses,
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };
 

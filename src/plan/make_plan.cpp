@@ -8,7 +8,9 @@
 #include "plan/dcp.hpp"
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
+#include "plan/ring.hpp"
 #include "plan/single.hpp"
+#include "plan/ulysses.hpp"
 #include "plan/zigzag.hpp"
 #include "support/check.hpp"
 
@@ -38,6 +40,13 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       return;
     case StrategyKind::dcp:
       plan::build_dcp(problem, step, plan);
+      return;
+    case StrategyKind::ring:
+    case StrategyKind::ring_contiguous:
+      plan::build_ring(problem, step, plan);
+      return;
+    case StrategyKind::ulysses:
+      plan::build_ulysses(problem, step, plan);
       return;
     case StrategyKind::launch:
       break;
