@@ -10,7 +10,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
-#include "cpverify/launch.hpp"
+#include "cpverify/launch.hpp"  // IWYU pragma: export
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 

@@ -27,6 +27,7 @@ struct Defect {
 };
 
 constexpr std::string_view kNeedsSplit = "a step with CP on";
+constexpr std::string_view kNeedsMerge = "a strategy that merges partial results, such as dcp";
 constexpr std::string_view kNeedsMma = "attention_kernel mma (or automatic with a 16-bit dtype)";
 constexpr std::string_view kNeedsCopies =
     "attention_kernel mma (or automatic with a 16-bit dtype) or hopper";
@@ -193,10 +194,44 @@ std::vector<Defect> kernel_defects() {
   };
 }
 
+std::vector<Defect> merge_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  return {
+      {{"merge_lse_base_swapped", "a merge of partial results reads natural LSEs as base 2",
+        kNeedsMerge, places},
+       use_merge_lse_base_swapped},
+      {{"merge_plain_mean",
+        "a merge of partial results takes the mean of the partials instead of weighing them",
+        kNeedsMerge, places},
+       use_merge_plain_mean},
+      {{"merge_missing_rescale",
+        "a merge of partial results does not rescale what it has when a larger LSE comes",
+        kNeedsMerge, places},
+       use_merge_missing_rescale},
+      {{"merge_unguarded_empty_row",
+        "a merge of partial results divides by a sum of 0 where all partials are empty",
+        kNeedsMerge, places},
+       use_merge_unguarded_empty_row},
+      {{"merge_lse_transposed", "a merge of partial results takes the LSE of another row and head",
+        kNeedsMerge, places},
+       use_merge_lse_transposed},
+      {{"merge_lse_16_bit", "a merge of partial results rounds LSEs to 16 bits", kNeedsMerge,
+        places},
+       use_merge_lse_16_bit},
+      {{"merge_blocks_reversed",
+        "a merge of partial results takes the heads of one rank for those of another", kNeedsMerge,
+        places},
+       use_merge_blocks_reversed},
+      {{"interleave_ignored", "local lengths are counted as if shards took turns token by token",
+        "strategy dcp with kv_interleave above 1", places},
+       ignore_interleave},
+  };
+}
+
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects()}) {
+  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;
@@ -284,6 +319,7 @@ void inject(const InjectSpec& inject, const Problem& problem, std::vector<Plan>&
 
 std::vector<Plan> make_subject_plans(const Problem& problem, StrategyKind strategy) {
   std::vector<Plan> plans;
+  plans.reserve(problem.steps.size());
   for (const Step& step : problem.steps) plans.push_back(make_plan(problem, step.index, strategy));
   const Scenario& scenario = problem.scenario;
   if (scenario.inject && strategy == scenario.strategies.back()) {

@@ -95,4 +95,14 @@ std::size_t use_divergent_barrier(const Injection& injection);
 std::size_t use_divergent_shuffle(const Injection& injection);
 std::size_t use_crowded_barrier(const Injection& injection);
 
+std::size_t use_merge_lse_base_swapped(const Injection& injection);
+std::size_t use_merge_plain_mean(const Injection& injection);
+std::size_t use_merge_missing_rescale(const Injection& injection);
+std::size_t use_merge_unguarded_empty_row(const Injection& injection);
+std::size_t use_merge_lse_transposed(const Injection& injection);
+std::size_t use_merge_lse_16_bit(const Injection& injection);
+std::size_t use_merge_blocks_reversed(const Injection& injection);
+
+std::size_t ignore_interleave(const Injection& injection);
+
 }  // namespace cpverify::mutants

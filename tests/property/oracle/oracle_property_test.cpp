@@ -1,6 +1,7 @@
 // Subject and oracle were written apart, one by closed forms, one token by token. On random batches
 // they must agree on every integer; and when one of the subject's integers is changed, whichever it
 // is, the judge must say so.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,7 +19,7 @@
 namespace cpverify {
 namespace {
 
-constexpr StrategyKind kStrategies[] = {StrategyKind::single, StrategyKind::zigzag};
+constexpr std::array kStrategies{StrategyKind::single, StrategyKind::zigzag, StrategyKind::dcp};
 
 RequestSpec any_request(std::size_t index) {
   RequestSpec request;
@@ -38,7 +39,12 @@ Scenario any_scenario() {
   scenario.model.head_dim = 32;
   scenario.topology.cp = *rc::gen::inRange(1U, 9U);
   scenario.topology.tp = kTpSizes[*rc::gen::inRange(0, 3)];
-  scenario.cache.block_size = *rc::gen::inRange(1U, 20U);
+  const std::uint32_t copies = scenario.topology.tp / scenario.model.num_heads_kv;
+  if (copies > 1) scenario.topology.dcp = *rc::gen::element(1U, 2U, copies);
+  scenario.topology.kv_interleave = *rc::gen::element(1U, 1U, 2U, 4U);
+  scenario.dcp.visibility = *rc::gen::element(DcpVisibility::split, DcpVisibility::cached);
+  scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::a2a);
+  scenario.cache.block_size = scenario.topology.kv_interleave * *rc::gen::inRange(1U, 20U);
   scenario.padding.token_multiple = *rc::gen::inRange<std::int64_t>(1, 9);
   scenario.scheduler.max_batched_tokens = *rc::gen::inRange<std::int64_t>(0, 80);
   const std::size_t count = *rc::gen::inRange<std::size_t>(1, 5);
@@ -62,8 +68,7 @@ RC_GTEST_PROP(Oracle, AgreesWithEveryPlan, ()) {
 RC_GTEST_PROP(Oracle, SeesAnyChangedInteger, ()) {
   const Problem problem = make_problem(any_scenario());
   const auto step = *rc::gen::inRange<std::size_t>(0, problem.steps.size());
-  const StrategyKind strategy =
-      *rc::gen::elementOf(std::vector<StrategyKind>{kStrategies[0], kStrategies[1]});
+  const StrategyKind strategy = *rc::gen::elementOf(kStrategies);
   Plan plan = make_plan(problem, static_cast<std::uint32_t>(step), strategy);
   RankPlan& rank = plan.ranks[*rc::gen::inRange<std::size_t>(0, plan.ranks.size())];
   std::vector<Buffer*> arrays;
