@@ -10,7 +10,9 @@
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
 #include "reference/row_integers.hpp"
+#include "reference/ring_integers.hpp"
 #include "reference/step_integers.hpp"
+#include "reference/ulysses_integers.hpp"
 #include "reference/zigzag_integers.hpp"
 
 namespace cpverify::reference {
@@ -57,6 +59,13 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
     case StrategyKind::contiguous:
       if (!is_contiguous_on(problem, step)) return whole_step_integers(problem, step, cp);
       return contiguous_integers(problem, step);
+    case StrategyKind::ring:
+    case StrategyKind::ring_contiguous:
+      if (is_ring_on(problem, step)) return ring_integers(problem, step, strategy);
+      return whole_step_integers(problem, step, cp);
+    case StrategyKind::ulysses:
+      if (cp > 1) return ulysses_integers(problem, step);
+      break;
     case StrategyKind::dcp:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
       break;

@@ -126,6 +126,9 @@ enum class StrategyKind : std::uint8_t {
   interleave,
   contiguous,
   dcp,
+  ring,
+  ring_contiguous,
+  ulysses,
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };
 

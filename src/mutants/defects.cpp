@@ -228,10 +228,50 @@ std::vector<Defect> merge_defects() {
   };
 }
 
+ParameterInfo hop(std::int64_t default_value) {
+  return {"hop", "messages that the rank has received before", default_value};
+}
+
+std::vector<Defect> exchange_defects() {
+  return {
+      {{"ring_reversed",
+        "a rank sends to its left neighbour and receives from its right one",
+        "strategy ring on three ranks or more",
+        {rank(kEvery), step()}},
+       send_against_the_ring},
+      {{"ring_other_block",
+        "attention of a hop reads the buffer of the block that is arriving",
+        "strategy ring and a hop whose block some query of the rank sees",
+        {hop(1), rank(kEvery), step()}},
+       attend_other_block},
+      {{"ring_round_skipped",
+        "what a hop's block gave is not merged",
+        "strategy ring and a hop whose block some query of the rank sees",
+        {hop(1), rank(kEvery), step()}},
+       skip_round},
+      {{"ring_unmasked",
+        "queries see the later keys of their rank's own block",
+        "strategy ring",
+        {rank(kEvery), step()}},
+       unmask_own_block},
+      {{"ulysses_heads_swapped",
+        "the heads of two ranks come back in each other's place",
+        "strategy ulysses",
+        {rank(kEvery), step()}},
+       swap_returned_heads},
+      {{"ulysses_kv_heads_in_turn",
+        "KV heads are dealt out to ranks in turn, where neighbours share one",
+        "strategy ulysses with several KV heads, and fewer than ranks",
+        {rank(kEvery), step()}},
+       deal_kv_heads_in_turn},
+  };
+}
+
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects()}) {
+  for (const std::vector<Defect>& more :
+       {operation_defects(), kernel_defects(), merge_defects(), exchange_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

@@ -105,4 +105,11 @@ std::size_t use_merge_blocks_reversed(const Injection& injection);
 
 std::size_t ignore_interleave(const Injection& injection);
 
+std::size_t send_against_the_ring(const Injection& injection);
+std::size_t attend_other_block(const Injection& injection);
+std::size_t skip_round(const Injection& injection);
+std::size_t unmask_own_block(const Injection& injection);
+std::size_t swap_returned_heads(const Injection& injection);
+std::size_t deal_kv_heads_in_turn(const Injection& injection);
+
 }  // namespace cpverify::mutants

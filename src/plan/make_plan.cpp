@@ -9,7 +9,9 @@
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
 #include "plan/row_split.hpp"
+#include "plan/ring.hpp"
 #include "plan/single.hpp"
+#include "plan/ulysses.hpp"
 #include "plan/zigzag.hpp"
 #include "support/check.hpp"
 
@@ -46,6 +48,13 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       return;
     case StrategyKind::dcp:
       plan::build_dcp(problem, step, plan);
+      return;
+    case StrategyKind::ring:
+    case StrategyKind::ring_contiguous:
+      plan::build_ring(problem, step, plan);
+      return;
+    case StrategyKind::ulysses:
+      plan::build_ulysses(problem, step, plan);
       return;
     case StrategyKind::launch:
       break;

@@ -168,23 +168,32 @@ BufferId RankBuilder::workspace(std::string name, DType dtype, std::vector<std::
 }
 
 BufferId RankBuilder::attention_output(std::string name, std::vector<std::int64_t> row_tokens) {
+  return attention_output(std::move(name), std::move(row_tokens), rank_.heads_q);
+}
+
+BufferId RankBuilder::attention_output(std::string name, std::vector<std::int64_t> row_tokens,
+                                       HeadRange heads) {
   Buffer buffer;
   buffer.name = std::move(name);
   buffer.role = BufferRole::output;
   buffer.dtype = shape_.dtype;
-  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), shape_.num_heads_q,
-                  shape_.head_dim};
-  buffer.output = OutputClaim{OutputKind::attention, rank_.heads_q, std::move(row_tokens)};
+  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), heads.count, shape_.head_dim};
+  buffer.output = OutputClaim{OutputKind::attention, heads, std::move(row_tokens)};
   return add(std::move(buffer));
 }
 
 BufferId RankBuilder::lse_output(std::string name, std::vector<std::int64_t> row_tokens) {
+  return lse_output(std::move(name), std::move(row_tokens), rank_.heads_q);
+}
+
+BufferId RankBuilder::lse_output(std::string name, std::vector<std::int64_t> row_tokens,
+                                 HeadRange heads) {
   Buffer buffer;
   buffer.name = std::move(name);
   buffer.role = BufferRole::output;
   buffer.dtype = DType::f32;
-  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), shape_.num_heads_q};
-  buffer.output = OutputClaim{OutputKind::lse, rank_.heads_q, std::move(row_tokens)};
+  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), heads.count};
+  buffer.output = OutputClaim{OutputKind::lse, heads, std::move(row_tokens)};
   return add(std::move(buffer));
 }
 
@@ -203,7 +212,8 @@ BufferId RankBuilder::pool(std::string name) {
   buffer.name = std::move(name);
   buffer.role = BufferRole::kv_pool;
   buffer.dtype = shape_.dtype;
-  buffer.shape = {shape_.num_blocks, shape_.block_size, shape_.num_heads_kv, shape_.head_dim};
+  const std::int64_t heads = rank_.pool_heads.value_or(rank_.heads_kv).count;
+  buffer.shape = {shape_.num_blocks, shape_.block_size, heads, shape_.head_dim};
   return add(std::move(buffer));
 }
 

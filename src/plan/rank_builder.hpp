@@ -86,8 +86,12 @@ class RankBuilder {
   BufferId workspace(std::string name, DType dtype, std::vector<std::int64_t> shape);
   /// Attention output [rows, H, D] in the model's dtype.
   BufferId attention_output(std::string name, std::vector<std::int64_t> row_tokens);
+  /// The same of `heads` in place of the rank's.
+  BufferId attention_output(std::string name, std::vector<std::int64_t> row_tokens,
+                            HeadRange heads);
   /// LSE output [rows, H] f32.
   BufferId lse_output(std::string name, std::vector<std::int64_t> row_tokens);
+  BufferId lse_output(std::string name, std::vector<std::int64_t> row_tokens, HeadRange heads);
 
   CommonBuffers common(const Step& step);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 #include <fmt/format.h>
@@ -17,12 +18,33 @@ bool has(const Scenario& scenario, StrategyKind strategy) {
          scenario.strategies.end();
 }
 
+/// Ulysses gives every rank whole query heads, and the KV heads that they read: several each, or
+/// one to several ranks.
+void check_ulysses_heads(const Value& value, const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  const std::uint32_t heads_q = scenario.model.num_heads_q / topology.tp;
+  const std::uint32_t heads_kv = std::max(1U, scenario.model.num_heads_kv / topology.tp);
+  if (heads_q % topology.cp != 0) {
+    value.fail(
+        fmt::format("'strategies' has ulysses, which deals {} query heads of a rank out to "
+                    "{} context-parallel ranks; expected a multiple of {}",
+                    heads_q, topology.cp, topology.cp));
+  }
+  if (heads_kv % topology.cp != 0 && topology.cp % heads_kv != 0) {
+    value.fail(
+        fmt::format("'strategies' has ulysses, which deals {} KV heads of a rank out to {} "
+                    "context-parallel ranks; expected a multiple or a divisor of {}",
+                    heads_kv, topology.cp, topology.cp));
+  }
+}
+
 }  // namespace
 
 void read_strategies(const Map& file, Scenario& scenario) {
   const std::optional<Value> value = file.find("strategies");
   if (!value) return;
   scenario.strategies = choices(*value, kStrategies);
+  if (has(scenario, StrategyKind::ulysses)) check_ulysses_heads(*value, scenario);
   const TopologySpec& topology = scenario.topology;
   const bool is_over_prefill = topology.kv_sharding == KvSharding::pcp_dcp && topology.cp > 1;
   if (has(scenario, StrategyKind::dcp) && is_over_prefill) {

@@ -99,6 +99,12 @@ std::string_view name(StrategyKind kind) noexcept {
       return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
+    case StrategyKind::ring:
+      return "ring";
+    case StrategyKind::ring_contiguous:
+      return "ring_contiguous";
+    case StrategyKind::ulysses:
+      return "ulysses";
     case StrategyKind::launch:
       return "launch";
   }

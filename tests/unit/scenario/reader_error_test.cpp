@@ -377,6 +377,21 @@ TEST(ReaderErrors, CheckDecodeGroups) {
               HasSubstr("'combine' is ag_rs_f32"));
 }
 
+TEST(ReaderErrors, CheckTheHeadsOfUlysses) {
+  const auto of = [](int heads_q, int heads_kv, const std::string& topology) {
+    return error_of("model: {num_heads_q: " + std::to_string(heads_q) +
+                    ", num_heads_kv: " + std::to_string(heads_kv) +
+                    ", head_dim: 64, dtype: bf16}\ntopology: " + topology +
+                    "\nstrategies: [single, ulysses]\ncache: {block_size: 16}\n"
+                    "requests: [{id: a, prompt: 1}]\n");
+  };
+  // 8 / tp 2 = 4 query heads on 3 ranks; 6 KV heads on 4 ranks.
+  EXPECT_THAT(of(8, 2, "{cp: 3, tp: 2}"),
+              HasSubstr("ulysses, which deals 4 query heads of a rank out to 3 context-parallel"));
+  EXPECT_THAT(of(12, 6, "{cp: 4}"),
+              HasSubstr("ulysses, which deals 6 KV heads of a rank out to 4 context-parallel"));
+}
+
 TEST(ReaderErrors, CheckTheSchedule) {
   EXPECT_EQ(with_rest("schedule: {policy: revrse}"),
             "x.yaml:5:20: unknown policy 'revrse'; did you mean 'reverse'? expected one of: "
