@@ -70,7 +70,9 @@ Enum named(std::string_view option, const std::string& word, const std::vector<E
 }
 
 SplitKind usual_strategy(const Configuration& c) {
-  if (c.cp > 1 && c.system == System::cpverify) return SplitKind::zigzag;
+  if (c.cp > 1 && c.system == System::cpverify) {
+    return c.dcp > 1 ? SplitKind::pcp_head_tail : SplitKind::zigzag;
+  }
   if (c.cp > 1 && c.system != System::sglang) return SplitKind::pcp_virtual_batch;
   if (c.cp == 1 && c.dcp > 1) {
     return c.system == System::sglang ? SplitKind::dcp_virtual : SplitKind::dcp;
