@@ -24,6 +24,15 @@ std::int64_t head_exchange(Config c) noexcept {
   return c.strategy == SplitKind::ulysses_ring ? c.ulysses : 1;
 }
 
+/// Strategies that split new tokens over cp ranks, and those that split the cache over dcp ranks.
+bool uses_cp(SplitKind kind) noexcept {
+  return kind != SplitKind::single && kind != SplitKind::dcp && kind != SplitKind::dcp_virtual;
+}
+bool uses_dcp(SplitKind kind) noexcept {
+  return kind == SplitKind::dcp || kind == SplitKind::dcp_virtual ||
+         kind == SplitKind::pcp_head_tail || kind == SplitKind::pcp_virtual_batch;
+}
+
 constexpr std::array kRules{
     ConfigRule{"cpverify-strategy", System::cpverify, kBothVllm | kSglang, unsafe,
                "The system has the strategy.",
@@ -33,6 +42,13 @@ constexpr std::array kRules{
                                        !strategy_facts(c.strategy).name_in(c.system).empty();
                  return when(!is_known,
                              fmt::format("{} has no {}", name(c.system), name(c.strategy)));
+               }},
+    ConfigRule{"cpverify-sizes", System::cpverify, kBothVllm | kOwn, refused,
+               "The strategy has a use for the sizes that are given.",
+               "Choose a strategy that splits what they are for, or set them to 1.",
+               [](Config c) {
+                 return clauses(true, {{is_cp(c) && !uses_cp(c.strategy), "cp has no effect"},
+                                       {is_dcp(c) && !uses_dcp(c.strategy), "dcp has no effect"}});
                }},
     ConfigRule{"cpverify-heads", System::cpverify, kAll, unsafe,
                "heads_q is a multiple of heads_kv.", "Check the model's numbers of heads.",

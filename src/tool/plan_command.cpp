@@ -15,6 +15,7 @@
 #include "layout/configuration.hpp"
 #include "layout/cost.hpp"
 #include "layout/coverage.hpp"
+#include "layout/split_svg.hpp"
 #include "layout/splits.hpp"
 #include "layout/strategy_table.hpp"
 #include "layout/world_groups.hpp"
@@ -49,6 +50,7 @@ struct PlanFlags {
   std::int64_t copies = 1;
   std::int64_t element_bytes = 2;
   double link_gb_s = 0.0;
+  std::string svg;  ///< Where to draw to; empty: nowhere.
   bool is_decode = false;
   bool is_json = false;
   bool has_rules = false;
@@ -68,7 +70,9 @@ Enum named(std::string_view option, const std::string& word, const std::vector<E
 }
 
 SplitKind usual_strategy(const Configuration& c) {
-  if (c.cp > 1 && c.system == System::cpverify) return SplitKind::zigzag;
+  if (c.cp > 1 && c.system == System::cpverify) {
+    return c.dcp > 1 ? SplitKind::pcp_head_tail : SplitKind::zigzag;
+  }
   if (c.cp > 1 && c.system != System::sglang) return SplitKind::pcp_virtual_batch;
   if (c.cp == 1 && c.dcp > 1) {
     return c.system == System::sglang ? SplitKind::dcp_virtual : SplitKind::dcp;
@@ -126,6 +130,16 @@ BatchReport batch_report(const PlanFlags& flags, const Configuration& c) {
   return {std::move(batch), std::move(problems), model, std::move(cost), flags.link_gb_s};
 }
 
+std::string svg_of(const PlanReport& report) {
+  const layout::BatchSplit& batch = report.batch->batch;
+  std::vector<std::string> names;
+  names.reserve(batch.rows().size());
+  for (std::size_t i = 0; i < batch.rows().size(); ++i) names.push_back(std::to_string(i));
+  return layout::splits_svg(
+      {{fmt::format("strategy {}, {} ranks", name(batch.spec().kind), batch.num_ranks()), batch,
+        std::move(names)}});
+}
+
 int plan(const PlanFlags& flags) {
   if (flags.has_rules) {
     write_stdout(layout::rules_page());
@@ -135,13 +149,15 @@ int plan(const PlanFlags& flags) {
     write_stdout(layout::strategies_page());
     return kExitPassed;
   }
-  if (!flags.context.empty() && flags.tokens.empty()) {
-    throw InputError{"--context needs --tokens: the new tokens of each request"};
+  if ((!flags.context.empty() || !flags.svg.empty()) && flags.tokens.empty()) {
+    throw InputError{fmt::format("{} needs --tokens: the new tokens of each request",
+                                 flags.svg.empty() ? "--context" : "--svg")};
   }
   PlanReport report{configuration_of(flags), {}, {}};
   report.broken = layout::broken_rules(report.configuration);
   if (!report.is_refused() && !flags.tokens.empty()) {
     report.batch.emplace(batch_report(flags, report.configuration));
+    if (!flags.svg.empty()) write_output(flags.svg, svg_of(report));
   }
   write_stdout(flags.is_json ? plan_json(report) : plan_text(report));
   return report.is_right() ? kExitPassed : kExitFindings;
@@ -221,6 +237,7 @@ void add_plan_command(CLI::App& app, Action& action) {
   command->add_flag("--kv-over-cp", flags->configuration.is_cache_over_cp,
                     "The cache is split over cp * dcp ranks, not dcp");
   add_batch(*command, *flags);
+  command->add_option("--svg", flags->svg, "Draw who holds and computes what")->type_name("FILE");
   command->add_flag("--json", flags->is_json, "As JSON, every rank and group");
   command->add_flag("--rules", flags->has_rules,
                     "Print the page of rules (docs/configuration_rules.md)");

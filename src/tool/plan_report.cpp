@@ -112,8 +112,9 @@ void add_local_lengths(const BatchReport& batch, std::string& text) {
 
 void add_batch(const BatchReport& batch, std::string& text) {
   const std::size_t requests = batch.batch.rows().size();
-  text += fmt::format("\n  batch: {} requests, {} new tokens, over {} ranks of one domain{}\n",
-                      requests, batch.batch.num_tokens(), batch.batch.num_ranks(),
+  text += fmt::format("\n  batch: {} {}, {} new tokens, over {} ranks of one domain{}\n", requests,
+                      requests == 1 ? "request" : "requests", batch.batch.num_tokens(),
+                      batch.batch.num_ranks(),
                       batch.batch.is_split() ? "" : "; not split: every rank computes all of it");
   if (batch.problems.empty()) {
     text +=

@@ -469,14 +469,6 @@ inline bool resolve(Lookup& lookup, const AddressOperand& address, Addresses& ad
 
 }  // namespace
 
-bool notify_plain(const Warp& warp, const PlainAccessEvent& event) noexcept {
-  bool is_enough = true;
-  for (Observer* const observer : warp.cta->launch->access_observers) {
-    is_enough = observer->on_plain_access(event) && is_enough;
-  }
-  return is_enough;
-}
-
 bool locate(Warp& warp, const Insn* insn, std::uint32_t lanes, const AccessRequest& request,
             Access& access) {
   alignas(64) Addresses addresses;  // NOLINT(cppcoreguidelines-pro-type-member-init): set below.

@@ -20,11 +20,10 @@
 namespace cpverify {
 namespace {
 
-constexpr std::array kStrategies{StrategyKind::single,          StrategyKind::zigzag,
-                                 StrategyKind::zigzag_combined, StrategyKind::interleave,
-                                 StrategyKind::contiguous,      StrategyKind::dcp,
-                                 StrategyKind::ring,            StrategyKind::ring_contiguous,
-                                 StrategyKind::ulysses};
+constexpr std::array kStrategies{
+    StrategyKind::single,     StrategyKind::zigzag,          StrategyKind::zigzag_combined,
+    StrategyKind::interleave, StrategyKind::contiguous,      StrategyKind::dcp,
+    StrategyKind::ring,       StrategyKind::ring_contiguous, StrategyKind::ulysses};
 
 /// What the reader of scenarios asks of heads.
 bool is_valid(const Scenario& scenario, StrategyKind strategy) {

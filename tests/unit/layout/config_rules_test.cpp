@@ -203,6 +203,9 @@ std::vector<Example> other_examples() {
          c.cp = 4, c.strategy = SplitKind::zigzag, c.chunk_tokens = 31, c.requests = 4;
        },
        [](Configuration& c) { c.chunk_tokens = 32; }},
+      {"cpverify-sizes", System::cpverify,
+       [](Configuration& c) { c.tp = 2, c.cp = 2, c.dcp = 2, c.strategy = SplitKind::zigzag; },
+       [](Configuration& c) { c.strategy = SplitKind::pcp_head_tail; }},
       {"cpverify-tp-kv", System::cpverify,
        [](Configuration& c) { c.tp = 4, c.heads_q = 12, c.heads_kv = 6; },
        [](Configuration& c) { c.heads_kv = 4; }},
