@@ -14,6 +14,7 @@
 #include "cpverify/step.hpp"
 #include "layout/split_svg.hpp"
 #include "layout/splits.hpp"
+#include "layout/topology.hpp"
 #include "mutants/defects.hpp"
 #include "report/report.hpp"
 #include "tool/commands.hpp"
@@ -32,15 +33,37 @@ struct ShowFlags {
 };
 
 /// The split that a strategy's plan makes of a step.
+layout::SplitKind kind_of(StrategyKind strategy) {
+  if (strategy == StrategyKind::ring_contiguous) return layout::SplitKind::ring;
+  for (const layout::SplitKind kind : layout::all_split_kinds()) {
+    if (layout::name(kind) == name(strategy)) return kind;
+  }
+  return layout::SplitKind::single;
+}
+
+/// The geometry of a strategy in one tensor-parallel rank, or in one decode group of them.
+layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
+  const TopologySpec world = layout::world_of(scenario.topology, strategy);
+  layout::SplitSpec spec;
+  spec.kind = kind_of(strategy);
+  spec.cp = world.cp;
+  spec.block_size =
+      scenario.cache.block_size * (strategy == StrategyKind::dcp ? 1 : world.kv_shards());
+  spec.num_heads_q = scenario.model.num_heads_q / world.tp;
+  if (strategy == StrategyKind::dcp) {
+    spec.dcp = world.dcp;
+    spec.interleave_size = world.kv_interleave;
+    spec.num_heads_q *= world.dcp;
+    spec.visibility = scenario.dcp.visibility == DcpVisibility::split ? layout::Visibility::split
+                                                                      : layout::Visibility::cached;
+  }
+  if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
+  return spec;
+}
+
 layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
   const Scenario& scenario = problem.scenario;
-  layout::SplitSpec spec;
-  for (const layout::SplitKind kind : layout::all_split_kinds()) {
-    if (layout::name(kind) == name(plan.strategy)) spec.kind = kind;
-  }
-  spec.cp = scenario.topology.cp;
-  spec.block_size = scenario.cache.block_size;
-  spec.num_heads_q = scenario.model.num_heads_q / scenario.topology.tp;
+  const layout::SplitSpec spec = spec_of(scenario, plan.strategy);
   std::vector<layout::SplitRow> rows;
   std::vector<std::string> names;
   for (const StepRow& row : problem.steps[plan.step].rows) {
@@ -48,7 +71,7 @@ layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
     names.push_back(scenario.requests[row.request.value()].id);
   }
   return {fmt::format("{}, step {}, strategy {}, {} ranks", scenario.name, plan.step,
-                      name(plan.strategy), scenario.topology.cp),
+                      name(plan.strategy), plan.ranks.size()),
           layout::BatchSplit{spec, std::move(rows)}, std::move(names)};
 }
 
