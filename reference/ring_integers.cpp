@@ -25,7 +25,11 @@ Pieces deal_contiguous(const Step& step, std::size_t cp) {
   std::size_t row = 0;
   for (const std::vector<NewToken>& tokens : new_tokens(step)) {
     std::vector<std::size_t> counts(cp, 0);
-    for (std::size_t dealt = 0; dealt < tokens.size(); ++dealt) ++counts[dealt % cp];
+    std::size_t turn = 0;
+    for (std::size_t dealt = 0; dealt < tokens.size(); ++dealt) {
+      ++counts[turn];
+      turn = turn + 1 == cp ? 0 : turn + 1;
+    }
     auto next = tokens.begin();
     for (std::size_t rank = 0; rank < cp; ++rank) {
       const auto end = next + static_cast<std::ptrdiff_t>(counts[rank]);

@@ -10,7 +10,6 @@
 #include "cpverify/step.hpp"
 #include "reference/integer_oracle.hpp"
 #include "reference/step_integers.hpp"
-#include "reference/zigzag_deal.hpp"
 
 namespace cpverify::reference {
 

@@ -206,6 +206,10 @@ struct Scenario {
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;
 [[nodiscard]] std::string_view name(Check check) noexcept;
 
+/// The first of the scenario's strategies that cannot run it, and why; empty when all can. The
+/// reader has looked; who chooses strategies afterwards must look again.
+[[nodiscard]] std::string refused_strategy(const Scenario& scenario);
+
 /// Reads a YAML scenario; docs/scenario.md lists every key. Throws InputError with file:line:column
 /// at the first thing that is not a scenario, EnvironmentError never.
 [[nodiscard]] Scenario load_scenario(const std::filesystem::path& path);

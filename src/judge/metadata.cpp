@@ -101,8 +101,11 @@ class MetadataComparison {
   void compare_heads(const RankPlan& rank) {
     compare_head_range(rank, {}, rank.heads_q, query_heads(problem_.scenario, rank.rank));
     compare_head_range(rank, {}, rank.heads_kv, kv_heads(problem_.scenario, rank.rank));
-    compare_head_range(rank, "k_pool", rank.pool_heads.value_or(rank.heads_kv),
-                       pool_heads(problem_.scenario, plan_.strategy, rank.rank));
+    // Pools that have the rank's heads are wrong where those are.
+    const HeadRange pool = pool_heads(problem_.scenario, plan_.strategy, rank.rank);
+    const bool has_other = pool.count != kv_heads(problem_.scenario, rank.rank).count;
+    if (!has_other && !rank.pool_heads) return;
+    compare_head_range(rank, "k_pool", rank.pool_heads.value_or(rank.heads_kv), pool);
   }
 
   void compare_head_range(const RankPlan& rank, const std::string& buffer, HeadRange found,

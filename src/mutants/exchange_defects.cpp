@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ std::size_t attend_other_block(const Injection& injection) {
     Launch* launch = find_launch(rank, label);
     if (launch == nullptr) return false;
     for (const std::size_t place : {kKeys, kValues}) {
-      BufferRef& block = std::get<BufferRef>(launch->arguments.at(place));
+      auto& block = std::get<BufferRef>(launch->arguments.at(place));
       const bool is_even = rank.buffers.at(block.buffer.value()).name == "kv_block_even";
       const std::string_view other = is_even ? "kv_block_odd" : "kv_block_even";
       for (std::uint32_t i = 0; i < rank.buffers.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -100,6 +101,7 @@ std::vector<std::int64_t> positions_of(const Share& share) {
 
 std::vector<std::int64_t> all_logical_rows(const layout::RingBatch& batch) {
   std::vector<std::int64_t> rows;
+  rows.reserve(batch.cp_size);
   for (std::uint32_t rank = 0; rank < batch.cp_size; ++rank) {
     rows.push_back(layout::ring_rows(batch, CpRank{rank}));
   }
@@ -108,8 +110,9 @@ std::vector<std::int64_t> all_logical_rows(const layout::RingBatch& batch) {
 
 /// Local rows 0 .. n-1, then pads.
 std::vector<std::int64_t> own_rows(const Share& share) {
-  std::vector<std::int64_t> rows;
-  for (std::int64_t i = 0; i < layout::ring_rows(share.batch, share.rank); ++i) rows.push_back(i);
+  std::vector<std::int64_t> rows(
+      static_cast<std::size_t>(layout::ring_rows(share.batch, share.rank)));
+  std::iota(rows.begin(), rows.end(), 0);
   return padded(std::move(rows), share.max_rows, kPadRow);
 }
 

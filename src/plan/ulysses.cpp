@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,8 +72,8 @@ Share make_share(const Problem& problem, const Step& step, const RankPlan& rank)
 
 /// 0 .. T-1, then pads.
 std::vector<std::int64_t> all_tokens(const Share& share, std::int64_t rows) {
-  std::vector<std::int64_t> tokens;
-  for (std::int64_t i = 0; i < share.split.num_tokens; ++i) tokens.push_back(i);
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(share.split.num_tokens));
+  std::iota(tokens.begin(), tokens.end(), 0);
   return padded(std::move(tokens), rows, kPadRow);
 }
 

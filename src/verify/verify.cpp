@@ -246,6 +246,13 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   if (is_problem && !options.strategies.empty()) effective.strategies = options.strategies;
   if (is_problem && !options.modes.empty()) effective.data.modes = options.modes;
 
+  if (is_problem) {
+    const std::string refused = refused_strategy(effective);
+    if (!refused.empty()) {
+      throw InputError{fmt::format("{}: --strategy {}", effective.path.generic_string(), refused)};
+    }
+  }
+
   const bool is_default_schedule = effective.schedule.policy == SchedulePolicy::round_robin &&
                                    effective.schedule.threads == ThreadScheduling::converged;
   if (options.lane == LaneKind::cuda && !is_default_schedule) {
