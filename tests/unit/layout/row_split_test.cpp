@@ -78,8 +78,7 @@ TEST(RowSplit, CutsEveryRequestIntoPieces) {
   EXPECT_THAT(flats(split[2]), ElementsAre(6, 7));
   EXPECT_THAT(flats(split[3]), ElementsAre(8, 9));
   EXPECT_EQ(max_rows(split), 4);
-  EXPECT_THAT(gathered_rows(split, 12, 4),
-              ElementsAre(0, 1, 2, 4, 5, 6, 8, 9, 12, 13, 3, 7));
+  EXPECT_THAT(gathered_rows(split, 12, 4), ElementsAre(0, 1, 2, 4, 5, 6, 8, 9, 12, 13, 3, 7));
 }
 
 TEST(RowSplit, LeavesRanksWithoutTokens) {
