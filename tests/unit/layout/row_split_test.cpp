@@ -1,6 +1,5 @@
 #include "layout/row_split.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -35,12 +34,14 @@ Step step_of(std::initializer_list<Lengths> rows) {
 
 std::vector<std::int64_t> flats(const std::vector<StepToken>& tokens) {
   std::vector<std::int64_t> numbers;
+  numbers.reserve(tokens.size());
   for (const StepToken& token : tokens) numbers.push_back(token.flat);
   return numbers;
 }
 
 std::vector<std::int64_t> positions(const std::vector<StepToken>& tokens) {
   std::vector<std::int64_t> numbers;
+  numbers.reserve(tokens.size());
   for (const StepToken& token : tokens) numbers.push_back(token.position);
   return numbers;
 }
