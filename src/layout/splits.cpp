@@ -13,6 +13,7 @@
 #include "cpverify/error.hpp"
 #include "layout/intervals.hpp"
 #include "layout/request_parts.hpp"
+#include "support/round_up.hpp"
 
 namespace cpverify::layout {
 namespace {
@@ -163,10 +164,6 @@ bool splits_batch(const SplitSpec& spec, const std::vector<SplitRow>& rows) {
     default:
       return true;
   }
-}
-
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace

@@ -36,15 +36,6 @@ bool has_context(const Step& step) {
                      [](const StepRow& row) { return row.computed > 0; });
 }
 
-void add_positions(RankBuilder& builder, const Step& step) {
-  std::vector<std::int64_t> positions;
-  for (const StepRow& row : step.rows) {
-    for (std::int64_t i = 0; i < row.scheduled; ++i) positions.push_back(row.computed + i);
-  }
-  const std::int64_t rows = builder.shape().padded_rows;
-  builder.metadata("positions", DType::i64, {rows}, padded(positions, rows, 0));
-}
-
 std::int64_t longest(const std::vector<std::int64_t>& lengths) {
   return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
 }
@@ -214,7 +205,8 @@ void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
   rank.shard = plan.kv_shard;
   rank.group = {plan.rank.value() / topology.dcp, topology.dcp, plan.kv_shard.index, step.index};
   rank.common = builder.common(step);
-  add_positions(builder, step);
+  builder.metadata("positions", DType::i64, {shape.padded_rows},
+                   padded(step_positions(step), shape.padded_rows, 0));
   const std::vector<std::int64_t> row_tokens =
       plan.buffers.at(rank.common.out.value()).output->row_tokens;
   const BufferId lse = builder.lse_output("lse", row_tokens);

@@ -4,10 +4,13 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "plan/launches.hpp"
+#include "plan/rank_builder.hpp"
 
 namespace cpverify::plan {
 
@@ -34,6 +37,19 @@ Collective group_collective(const GroupExchange& exchange, DType dtype, std::str
   collective.dtype = dtype;
   collective.meaning = std::move(meaning);
   return collective;
+}
+
+void gather_attention_rows(RankBuilder& builder, const AttentionGather& gather) {
+  const RankShape& shape = builder.shape();
+  builder.collective(
+      "all-gather attention rows",
+      group_collective({CollectiveKind::all_gather, gather.group, gather.local, gather.gathered,
+                        gather.rows * shape.q_row_elems()},
+                       shape.dtype, fmt::format("attention rows of step {}", gather.step)));
+  builder.launch(
+      "reorder attention rows",
+      gather_rows_launch(dense_rows(gather.gathered, gather.reorder_index, gather.out,
+                                    shape.padded_rows, shape.bytes(shape.q_row_elems()))));
 }
 
 }  // namespace cpverify::plan

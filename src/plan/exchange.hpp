@@ -7,6 +7,7 @@
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "plan/launches.hpp"
+#include "plan/rank_builder.hpp"
 
 /// What strategies that exchange rows within a group have in common.
 namespace cpverify::plan {
@@ -26,5 +27,19 @@ struct GroupExchange {
 
 [[nodiscard]] Collective group_collective(const GroupExchange& exchange, DType dtype,
                                           std::string meaning);
+
+/// Attention rows of all ranks of a CP group on their way into the step's order.
+struct AttentionGather {
+  std::uint32_t group = 0;  ///< Index into Plan::groups.
+  std::uint32_t step = 0;
+  std::int64_t rows = 0;  ///< That every rank gives, pads included.
+  BufferId local;
+  BufferId gathered;       ///< Workspace: the rows of all ranks.
+  BufferId reorder_index;  ///< i32: gathered row of each row of `out`.
+  BufferId out;
+};
+
+/// The end of strategies that split rows: an all-gather, and the rows in the step's order.
+void gather_attention_rows(RankBuilder& builder, const AttentionGather& gather);
 
 }  // namespace cpverify::plan

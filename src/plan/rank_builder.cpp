@@ -18,14 +18,10 @@
 #include "layout/kv_shard.hpp"
 #include "layout/topology.hpp"
 #include "support/check.hpp"
+#include "support/round_up.hpp"
 
 namespace cpverify::plan {
 namespace {
-
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  CPVERIFY_CHECK(multiple > 0);
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 AttentionKernel kernel_of(const Scenario& scenario) {
   const bool is_16_bit = size_bytes(scenario.model.dtype) == 2;
@@ -45,14 +41,11 @@ AttentionKernel kernel_of(const Scenario& scenario) {
 }
 
 /// Slots in the rank's own pool; kPadRow for a token that another shard holds.
-std::vector<std::int64_t> flattened_slots(const Step& step, const KvShard& shard,
-                                          std::int64_t block_tokens) {
-  std::vector<std::int64_t> slots;
-  for (const StepRow& row : step.rows) {
-    CPVERIFY_CHECK(static_cast<std::int64_t>(row.slots.size()) == row.scheduled);
-    for (const std::int64_t slot : row.slots) {
-      slots.push_back(layout::local_slot(shard, block_tokens, slot).value_or(kPadRow));
-    }
+std::vector<std::int64_t> shard_slots(const Step& step, const KvShard& shard,
+                                      std::int64_t block_tokens) {
+  std::vector<std::int64_t> slots = step_slots(step);
+  for (std::int64_t& slot : slots) {
+    slot = layout::local_slot(shard, block_tokens, slot).value_or(kPadRow);
   }
   return slots;
 }
@@ -105,6 +98,23 @@ std::vector<std::int64_t> padded(std::vector<std::int64_t> values, std::int64_t 
   CPVERIFY_CHECK(static_cast<std::int64_t>(values.size()) <= size);
   values.resize(static_cast<std::size_t>(size), fill);
   return values;
+}
+
+std::vector<std::int64_t> step_slots(const Step& step) {
+  std::vector<std::int64_t> slots;
+  for (const StepRow& row : step.rows) {
+    CPVERIFY_CHECK(static_cast<std::int64_t>(row.slots.size()) == row.scheduled);
+    slots.insert(slots.end(), row.slots.begin(), row.slots.end());
+  }
+  return slots;
+}
+
+std::vector<std::int64_t> step_positions(const Step& step) {
+  std::vector<std::int64_t> positions;
+  for (const StepRow& row : step.rows) {
+    for (std::int64_t i = 0; i < row.scheduled; ++i) positions.push_back(row.computed + i);
+  }
+  return positions;
 }
 
 std::vector<std::int64_t> block_table_line(const StepRow& row, std::int64_t max_pages) {
@@ -226,7 +236,7 @@ CommonBuffers RankBuilder::common(const Step& step) {
   const std::int64_t block_tokens = shape_.block_size * rank_.kv_shard.count;
   buffers.slot_mapping =
       metadata("slot_mapping", DType::i64, {rows},
-               padded(flattened_slots(step, rank_.kv_shard, block_tokens), rows, kPadRow));
+               padded(shard_slots(step, rank_.kv_shard, block_tokens), rows, kPadRow));
   buffers.block_table = metadata("block_table", DType::i32, {shape_.num_seqs, shape_.max_pages},
                                  block_table_lines(step, shape_.max_pages));
   buffers.k_pool = pool("k_pool");

@@ -40,6 +40,10 @@ struct RankShape {
 /// The CP group of every tp rank, "cp[tp=0]" and so on.
 [[nodiscard]] std::vector<Group> cp_groups(const TopologySpec& topology);
 
+/// Slot in an unsharded pool, and position in its request, of every new token. [T]
+[[nodiscard]] std::vector<std::int64_t> step_slots(const Step& step);
+[[nodiscard]] std::vector<std::int64_t> step_positions(const Step& step);
+
 /// Block ids of a row, 0 (the null block) from its last one on. [max_pages]
 [[nodiscard]] std::vector<std::int64_t> block_table_line(const StepRow& row,
                                                          std::int64_t max_pages);

@@ -182,8 +182,7 @@ PieceKeys prefix_keys(RankBuilder& builder, const RingBuffers& buffers, const Sh
   for (const layout::RingPiece& piece : layout::ring_pieces(share.batch, share.rank)) {
     const StepRow& row = step.rows[piece.row];
     lengths.push_back(row.computed);
-    const std::vector<std::int64_t> pages =
-        padded({row.block_table.begin(), row.block_table.end()}, shape.max_pages, 0);
+    const std::vector<std::int64_t> pages = block_table_line(row, shape.max_pages);
     table.insert(table.end(), pages.begin(), pages.end());
   }
   PieceKeys keys;
@@ -281,11 +280,7 @@ void pass_block_on(RankBuilder& builder, const RingBuffers& buffers, const Share
 
 /// Every rank's pools hold every token, so each block that comes by is written to them.
 void write_block(RankBuilder& builder, const RingBuffers& buffers, const Share& share,
-                 const Step& step, std::uint32_t hop) {
-  std::vector<std::int64_t> all_slots;
-  for (const StepRow& row : step.rows) {
-    all_slots.insert(all_slots.end(), row.slots.begin(), row.slots.end());
-  }
+                 const std::vector<std::int64_t>& all_slots, std::uint32_t hop) {
   const CpRank source = layout::block_source(share.batch.cp_size, share.rank, hop);
   std::vector<std::int64_t> slots;
   for (const std::int64_t token : layout::ring_tokens(share.batch, source)) {
@@ -318,6 +313,7 @@ std::uint32_t last_visible_hop(const Share& share) {
 void go_around(RankBuilder& builder, const RingBuffers& buffers, const Share& share,
                const Step& step) {
   const std::uint32_t last = last_visible_hop(share);
+  const std::vector<std::int64_t> all_slots = step_slots(step);
   for (std::uint32_t hop = 0; hop < share.batch.cp_size; ++hop) {
     if (hop + 1 < share.batch.cp_size) pass_block_on(builder, buffers, share, hop);
     const std::optional<PieceKeys> keys = block_keys(builder, buffers, share, hop);
@@ -325,21 +321,8 @@ void go_around(RankBuilder& builder, const RingBuffers& buffers, const Share& sh
       attend(builder, buffers, share, *keys);
       merge(builder, buffers, share, keys->label, hop == last);
     }
-    write_block(builder, buffers, share, step, hop);
+    write_block(builder, buffers, share, all_slots, hop);
   }
-}
-
-void gather_outputs(RankBuilder& builder, const RingBuffers& buffers, const Share& share) {
-  const RankShape& shape = builder.shape();
-  builder.collective(
-      "all-gather attention rows",
-      group_collective({CollectiveKind::all_gather, share.group, buffers.out_local,
-                        buffers.out_gathered, share.max_rows * shape.q_row_elems()},
-                       shape.dtype, fmt::format("attention rows of step {}", share.step)));
-  builder.launch(
-      "reorder attention rows",
-      gather_rows_launch(dense_rows(buffers.out_gathered, buffers.reorder_index, buffers.common.out,
-                                    shape.padded_rows, shape.bytes(shape.q_row_elems()))));
 }
 
 void build_split_step(const Problem& problem, const Step& step, RankPlan& rank,
@@ -359,7 +342,8 @@ void build_split_step(const Problem& problem, const Step& step, RankPlan& rank,
     merge(builder, buffers, share, prefix.label, false);
   }
   go_around(builder, buffers, share, step);
-  gather_outputs(builder, buffers, share);
+  gather_attention_rows(builder, {share.group, share.step, share.max_rows, buffers.out_local,
+                                  buffers.out_gathered, buffers.reorder_index, buffers.common.out});
 }
 
 /// The first partial of a row is merged with nothing, which changes no bit of it.

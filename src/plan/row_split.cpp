@@ -15,16 +15,13 @@
 #include "plan/rank_builder.hpp"
 #include "plan/single.hpp"
 #include "plan/split_exchange.hpp"
+#include "support/round_up.hpp"
 
 namespace cpverify::plan {
 namespace {
 
 using layout::RowSplit;
 using layout::StepToken;
-
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) noexcept {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 /// `gathers_padding`: every rank gives its physical rows (interleave), not the largest rank's.
 SplitRows rows_of(const RowSplit& split, const Step& step, const RankPlan& rank,

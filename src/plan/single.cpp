@@ -17,7 +17,6 @@ namespace {
 struct RowLengths {
   std::vector<std::int64_t> seqlens_q;
   std::vector<std::int64_t> seqlens_k;
-  std::vector<std::int64_t> positions;  ///< Of every new token.
 };
 
 RowLengths row_lengths(const Step& step) {
@@ -25,9 +24,6 @@ RowLengths row_lengths(const Step& step) {
   for (const StepRow& row : step.rows) {
     lengths.seqlens_q.push_back(row.scheduled);
     lengths.seqlens_k.push_back(row.computed + row.scheduled);
-    for (std::int64_t i = 0; i < row.scheduled; ++i) {
-      lengths.positions.push_back(row.computed + i);
-    }
   }
   return lengths;
 }
@@ -41,7 +37,7 @@ void build_whole_step(const Problem& problem, const Step& step, RankPlan& rank) 
   const RowLengths lengths = row_lengths(step);
 
   builder.metadata("positions", DType::i64, {shape.padded_rows},
-                   padded(lengths.positions, shape.padded_rows, 0));
+                   padded(step_positions(step), shape.padded_rows, 0));
   const BufferId cu_seqlens_q =
       builder.metadata_i32("cu_seqlens_q", prefix_sums(lengths.seqlens_q));
   builder.metadata_i32("cu_seqlens_k", prefix_sums(lengths.seqlens_k));

@@ -1,8 +1,6 @@
 #include "plan/split_exchange.hpp"
 
 #include <cstdint>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,34 +8,12 @@
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
+#include "plan/exchange.hpp"
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
 
 namespace cpverify::plan {
 namespace {
-
-/// A gather between buffers whose rows are dense on both sides.
-RowGather dense_gather(BufferId source, BufferId index, BufferId target, std::int64_t num_rows,
-                       std::int64_t row_bytes) {
-  RowGather gather;
-  gather.source = {source, 0};
-  gather.index = {index, 0};
-  gather.target = {target, 0};
-  gather.num_rows = num_rows;
-  gather.row_bytes = row_bytes;
-  gather.source_stride_bytes = row_bytes;
-  gather.target_stride_bytes = row_bytes;
-  return gather;
-}
-
-Collective all_gather(const RankShape& shape, const SplitRows& rows, std::string_view what) {
-  Collective collective;
-  collective.kind = CollectiveKind::all_gather;
-  collective.group = rows.group;
-  collective.dtype = shape.dtype;
-  collective.meaning = fmt::format("{} of step {}", what, rows.step);
-  return collective;
-}
 
 /// Takes this rank's rows of the step. K and V rows of a token become one row of kv_send.
 void shard_inputs(RankBuilder& builder, const SplitRows& rows, const SplitBuffers& buffers) {
@@ -45,10 +21,10 @@ void shard_inputs(RankBuilder& builder, const SplitRows& rows, const SplitBuffer
   const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
   builder.launch(
       "gather the rank's query rows",
-      gather_rows_launch(dense_gather(buffers.common.q, buffers.shard_index, buffers.q_local,
-                                      rows.physical_rows, shape.bytes(shape.q_row_elems()))));
-  RowGather gather = dense_gather(buffers.common.k, buffers.shard_index, buffers.kv_send,
-                                  rows.gather_rows, kv_row_bytes);
+      gather_rows_launch(dense_rows(buffers.common.q, buffers.shard_index, buffers.q_local,
+                                    rows.physical_rows, shape.bytes(shape.q_row_elems()))));
+  RowGather gather = dense_rows(buffers.common.k, buffers.shard_index, buffers.kv_send,
+                                rows.gather_rows, kv_row_bytes);
   gather.target_stride_bytes = 2 * kv_row_bytes;
   builder.launch("gather the rank's k rows", gather_rows_launch(gather));
   gather.source = {buffers.common.v, 0};
@@ -60,15 +36,15 @@ void shard_inputs(RankBuilder& builder, const SplitRows& rows, const SplitBuffer
 void materialise_kv(RankBuilder& builder, const SplitRows& rows, const SplitBuffers& buffers) {
   const RankShape& shape = builder.shape();
   const std::int64_t row_elems = 2 * shape.kv_row_elems();
-  Collective collective = all_gather(shape, rows, "k and v rows");
-  collective.send = {buffers.kv_send, 0};
-  collective.recv = {buffers.kv_gathered, 0};
-  collective.count = rows.gather_rows * row_elems;
-  builder.collective("all-gather k and v rows", std::move(collective));
+  builder.collective(
+      "all-gather k and v rows",
+      group_collective({CollectiveKind::all_gather, rows.group, buffers.kv_send,
+                        buffers.kv_gathered, rows.gather_rows * row_elems},
+                       shape.dtype, fmt::format("k and v rows of step {}", rows.step)));
   builder.launch(
       "reorder k and v rows",
-      gather_rows_launch(dense_gather(buffers.kv_gathered, buffers.reorder_index, buffers.kv_full,
-                                      shape.padded_rows, shape.bytes(row_elems))));
+      gather_rows_launch(dense_rows(buffers.kv_gathered, buffers.reorder_index, buffers.kv_full,
+                                    shape.padded_rows, shape.bytes(row_elems))));
   builder.launch("write k and v to the pools",
                  kv_write_launch(shape, buffers.common, {buffers.kv_full, 0},
                                  {buffers.kv_full, shape.kv_row_elems()}, shape.bytes(row_elems)));
@@ -108,16 +84,8 @@ void prepare_split(RankBuilder& builder, const SplitRows& rows, const SplitBuffe
 }
 
 void finish_split(RankBuilder& builder, const SplitRows& rows, const SplitBuffers& buffers) {
-  const RankShape& shape = builder.shape();
-  Collective collective = all_gather(shape, rows, "attention rows");
-  collective.send = {buffers.out_local, 0};
-  collective.recv = {buffers.out_gathered, 0};
-  collective.count = rows.gather_rows * shape.q_row_elems();
-  builder.collective("all-gather attention rows", std::move(collective));
-  builder.launch("reorder attention rows",
-                 gather_rows_launch(dense_gather(buffers.out_gathered, buffers.reorder_index,
-                                                 buffers.common.out, shape.padded_rows,
-                                                 shape.bytes(shape.q_row_elems()))));
+  gather_attention_rows(builder, {rows.group, rows.step, rows.gather_rows, buffers.out_local,
+                                  buffers.out_gathered, buffers.reorder_index, buffers.common.out});
 }
 
 }  // namespace cpverify::plan

@@ -81,20 +81,17 @@ void add_lengths(RankBuilder& builder, const Share& share, const Step& step,
                  UlyssesBuffers& buffers) {
   std::vector<std::int64_t> scheduled;
   std::vector<std::int64_t> kv_lens;
-  std::vector<std::int64_t> slots;
-  std::vector<std::int64_t> positions;
   for (const StepRow& row : step.rows) {
     scheduled.push_back(row.scheduled);
     kv_lens.push_back(row.computed + row.scheduled);
     buffers.max_seqlen_q = std::max(buffers.max_seqlen_q, row.scheduled);
-    slots.insert(slots.end(), row.slots.begin(), row.slots.end());
-    for (std::int64_t i = 0; i < row.scheduled; ++i) positions.push_back(row.computed + i);
   }
   buffers.cu_seqlens_q = builder.metadata_i32("cu_seqlens_q", prefix_sums(scheduled));
   buffers.kv_lens = builder.metadata_i32("kv_lens", std::move(kv_lens));
   const std::int64_t rows = share.split.all_rows();
   buffers.common.slot_mapping = builder.metadata("slots_exchanged", DType::i64, {rows},
-                                                 padded(std::move(slots), rows, kPadRow));
+                                                 padded(step_slots(step), rows, kPadRow));
+  const std::vector<std::int64_t> positions = step_positions(step);
   std::vector<std::int64_t> own_positions;
   for (const std::int64_t token : layout::ulysses_tokens(share.split, share.rank)) {
     own_positions.push_back(token < 0 ? 0 : positions.at(static_cast<std::size_t>(token)));
