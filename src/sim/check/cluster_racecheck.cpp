@@ -25,10 +25,6 @@ namespace {
 /// Of a place in global memory; those in shared memory have the rank of its CTA.
 constexpr std::uint32_t kGlobal = std::numeric_limits<std::uint32_t>::max();
 
-bool is_async(AccessKind kind) {
-  return kind == AccessKind::async_read || kind == AccessKind::async_write;
-}
-
 }  // namespace
 
 ClusterRacecheck::ClusterRacecheck(FaultTable& faults, const Code& code, const Shape& shape)
@@ -126,20 +122,6 @@ void ClusterRacecheck::on_cluster_barrier(const ClusterWarp& warp, MbarrierEvent
   meet(barrier_, event, order);
 }
 
-RaceMap::Touch ClusterRacecheck::touch_of(const ExecutionPoint& point,
-                                          const AccessEvent& event) const noexcept {
-  RaceMap::Touch touch;
-  touch.kind = event.kind;
-  touch.lanes = event.lanes;
-  touch.size_bytes = event.size_bytes;
-  touch.addresses = event.addresses;
-  touch.base = event.base;
-  touch.label = RaceLabel::make(order_.time(), point, is_strong(event), is_async(event.kind));
-  touch.order = &order_;
-  touch.is_pending = is_async(event.kind);
-  return touch;
-}
-
 /// An access acquires before, and releases behind, what it does itself.
 void ClusterRacecheck::acquire_at(const AccessEvent& event) {
   const bool is_global = event.space == MemorySpace::global;
@@ -196,7 +178,7 @@ void ClusterRacecheck::on_access(const ExecutionPoint& point, const AccessEvent&
   if (event.kind == AccessKind::write) report_.check_lanes(point, event);
   const bool is_synchronising = is_strong(event) && !event.is_cta_scope;
   if (is_synchronising) acquire_at(event);
-  const RaceMap::Touch touch = touch_of(point, event);
+  const RaceMap::Touch touch = touch_of(point, event, order_.time(), order_);
   if (event.space == MemorySpace::shared) {
     access_shared(point, event, touch);
   } else {
@@ -212,7 +194,7 @@ void ClusterRacecheck::on_access(const ExecutionPoint& point, const AccessEvent&
 void ClusterRacecheck::on_completed(const ExecutionPoint& point,
                                     const AccessEvent& event) noexcept {
   begin_warp(point.rank, point.warp);
-  const RaceMap::Touch touch = touch_of(point, event);
+  const RaceMap::Touch touch = touch_of(point, event, order_.time(), order_);
   if (event.space == MemorySpace::shared) {
     if (shared_[event.rank].races != nullptr) shared_[event.rank].races->complete(touch);
     return;

@@ -71,8 +71,6 @@ class ClusterRacecheck final : public Observer {
   void access_global(const ExecutionPoint& point, const AccessEvent& event, RaceMap::Touch touch);
   void acquire_at(const AccessEvent& event);
   void release_at(const AccessEvent& event);
-  [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point,
-                                        const AccessEvent& event) const noexcept;
 
   RaceReport report_;
   std::uint32_t size_;     ///< CTAs of a cluster.

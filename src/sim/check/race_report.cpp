@@ -25,6 +25,20 @@ constexpr std::uint32_t kWarpLanes = 32;
 
 }  // namespace
 
+RaceMap::Touch touch_of(const ExecutionPoint& point, const AccessEvent& event, std::uint32_t time,
+                        const RaceOrder& order) noexcept {
+  RaceMap::Touch touch;
+  touch.kind = event.kind;
+  touch.lanes = event.lanes;
+  touch.size_bytes = event.size_bytes;
+  touch.addresses = event.addresses;
+  touch.base = event.base;
+  touch.is_pending = event.kind == AccessKind::async_read || event.kind == AccessKind::async_write;
+  touch.label = RaceLabel::make(time, point, is_strong(event), touch.is_pending);
+  touch.order = &order;
+  return touch;
+}
+
 /// cp.async writes as ordinary stores do, as far as bulk copies are concerned.
 bool RaceReport::is_ordinary_write(const ExecutionPoint& point,
                                    const AccessEvent& event) const noexcept {

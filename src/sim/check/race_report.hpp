@@ -7,9 +7,15 @@
 #include "sim/check/fault_table.hpp"
 #include "sim/check/proxy_map.hpp"
 #include "sim/check/race_map.hpp"
+#include "sim/check/race_order.hpp"
 #include "sim/isa/code.hpp"
 
 namespace cpverify::sim {
+
+/// What an access is to the maps of racecheck, in an order whose time it is. Keeps `event`'s
+/// addresses and `order`.
+[[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point, const AccessEvent& event,
+                                      std::uint32_t time, const RaceOrder& order) noexcept;
 
 /// Makes faults of what the maps of racecheck find, and finds what one access says by itself.
 class RaceReport {

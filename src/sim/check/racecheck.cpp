@@ -23,10 +23,6 @@ namespace {
 
 constexpr std::uint32_t kWarpLanes = 32;
 
-bool is_async(AccessKind kind) {
-  return kind == AccessKind::async_read || kind == AccessKind::async_write;
-}
-
 }  // namespace
 
 Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_count)
@@ -139,25 +135,11 @@ bool Racecheck::on_plain_access(const PlainAccessEvent& event) noexcept {
   return maps.ctas.touch_plain(touch, event.is_uniform, event.offset);
 }
 
-RaceMap::Touch Racecheck::touch_of(const ExecutionPoint& point,
-                                   const AccessEvent& event) const noexcept {
-  RaceMap::Touch touch;
-  touch.kind = event.kind;
-  touch.lanes = event.lanes;
-  touch.size_bytes = event.size_bytes;
-  touch.addresses = event.addresses;
-  touch.base = event.base;
-  touch.label = RaceLabel::make(warp_order_.time(), point, is_strong(event), is_async(event.kind));
-  touch.order = &warp_order_;
-  touch.is_pending = is_async(event.kind);
-  return touch;
-}
-
 void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept {
   if (event.space != MemorySpace::shared && event.space != MemorySpace::global) return;
   begin_warp(point.warp);
   if (event.kind == AccessKind::write) report_.check_lanes(point, event);
-  RaceMap::Touch touch = touch_of(point, event);
+  RaceMap::Touch touch = touch_of(point, event, warp_order_.time(), warp_order_);
   if (event.space == MemorySpace::shared) {
     if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(event.object_bytes);
     shared_->touch(touch, conflicts_);
@@ -186,7 +168,7 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
 
 void Racecheck::on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept {
   begin_warp(point.warp);
-  const RaceMap::Touch touch = touch_of(point, event);
+  const RaceMap::Touch touch = touch_of(point, event, warp_order_.time(), warp_order_);
   if (event.space == MemorySpace::shared) {
     if (shared_ != nullptr) shared_->complete(touch);
     return;

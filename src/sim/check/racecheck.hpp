@@ -60,8 +60,6 @@ class Racecheck final : public Observer {
   void absorb_all() noexcept;
   [[nodiscard]] Maps& maps_of(std::uint32_t instruction, std::uint64_t base,
                               std::uint64_t object_bytes);
-  [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point,
-                                        const AccessEvent& event) const noexcept;
   void report(const ExecutionPoint& point, const AccessEvent& event, bool is_between_ctas);
 
   RaceReport report_;

@@ -5,13 +5,13 @@
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/modified_float.hpp"
 
 /// add, sub, mul and fma rounded towards zero (.rz), minus infinity (.rm) or plus infinity (.rp).
 namespace cpverify::sim {
 namespace {
 
 using numerics::Direction;
-using numerics::flush_subnormal;
 using numerics::from_bits;
 using numerics::from_bits64;
 
@@ -51,41 +51,15 @@ struct Fma {
   }
 };
 
-/// As of the roundings to nearest: .ftz flushes what goes in and what comes out of the rounding,
-/// .sat clamps to [0, 1] and makes NaN +0.
-template <class Operation, bool is_ftz, bool is_sat>
-struct Modified {
-  template <class... Sources>
-  static float apply(Sources... sources) {
-    float result = is_ftz ? flush_subnormal(Operation::apply(flush_subnormal(sources)...))
-                          : Operation::apply(sources...);
-    if constexpr (is_sat) {
-      result = result > 0.0F ? result : 0.0F;
-      result = result < 1.0F ? result : 1.0F;
-    }
-    return result;
-  }
-};
-
-template <class Operation, class... Sources>
-Handler select_modified(const Modifiers& modifiers) {
-  if (modifiers.is_sat) {
-    return modifiers.is_ftz ? &lanewise<Modified<Operation, true, true>, float, Sources...>
-                            : &lanewise<Modified<Operation, false, true>, float, Sources...>;
-  }
-  return modifiers.is_ftz ? &lanewise<Modified<Operation, true, false>, float, Sources...>
-                          : &lanewise<Modified<Operation, false, false>, float, Sources...>;
-}
-
 template <template <Direction> class Operation, class... Sources>
 Handler select_f32(const Form& form) {
   switch (form.modifiers.rounding) {
     case Rounding::to_zero:
-      return select_modified<Operation<Direction::to_zero>, Sources...>(form.modifiers);
+      return select_modified<Operation<Direction::to_zero>, Sources...>(form);
     case Rounding::down:
-      return select_modified<Operation<Direction::down>, Sources...>(form.modifiers);
+      return select_modified<Operation<Direction::down>, Sources...>(form);
     case Rounding::up:
-      return select_modified<Operation<Direction::up>, Sources...>(form.modifiers);
+      return select_modified<Operation<Direction::up>, Sources...>(form);
     default:
       return nullptr;
   }

@@ -4,6 +4,7 @@
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/lanes.hpp"
+#include "sim/machine/modified_float.hpp"
 
 /// Single-precision arithmetic. add, sub and mul without .rn may be contracted to fma by ptxas; we
 /// never contract.
@@ -64,32 +65,6 @@ struct Exp2 {
 struct Log2 {
   static float apply(float a) { return numerics::log2_approx(a); }
 };
-
-/// .ftz flushes what goes in and what comes out; .sat clamps to [0, 1] and makes NaN +0.
-template <class Operation, bool is_ftz, bool is_sat>
-struct Modified {
-  template <class... Sources>
-  static float apply(Sources... sources) {
-    float result = is_ftz ? flush_subnormal(Operation::apply(flush_subnormal(sources)...))
-                          : Operation::apply(sources...);
-    if constexpr (is_sat) {
-      // Written so that NaN and -0 fail the first comparison.
-      result = result > 0.0F ? result : 0.0F;
-      result = result < 1.0F ? result : 1.0F;
-    }
-    return result;
-  }
-};
-
-template <class Operation, class... Sources>
-Handler select_modified(const Form& form) {
-  if (form.modifiers.is_sat) {
-    return form.modifiers.is_ftz ? &lanewise<Modified<Operation, true, true>, float, Sources...>
-                                 : &lanewise<Modified<Operation, false, true>, float, Sources...>;
-  }
-  return form.modifiers.is_ftz ? &lanewise<Modified<Operation, true, false>, float, Sources...>
-                               : &lanewise<Modified<Operation, false, false>, float, Sources...>;
-}
 
 template <class Operation, class... Sources>
 Handler select_flushed(const Form& form) {
