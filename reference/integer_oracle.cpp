@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "cpverify/scenario.hpp"
@@ -34,12 +33,8 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
   return result;
 }
 
-/// Number of the rank's share of a cache that the strategy shards; nothing when it does not.
-std::optional<std::size_t> shard_of_rank(const Problem& problem, StrategyKind strategy,
-                                         RankId rank) {
-  const TopologySpec& topology = problem.scenario.topology;
-  if (strategy != StrategyKind::dcp || topology.dcp == 1) return std::nullopt;
-  return rank.value() % topology.dcp;
+bool is_sharded(const Problem& problem, StrategyKind strategy) {
+  return strategy == StrategyKind::dcp && problem.scenario.topology.dcp > 1;
 }
 
 }  // namespace
@@ -99,19 +94,23 @@ std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step
   return result;
 }
 
-std::vector<SlotOwner> expected_rank_slots(const Problem& problem, std::uint32_t step,
-                                           StrategyKind strategy, RankId rank) {
-  std::vector<SlotOwner> all = expected_slots(problem, step);
-  const std::optional<std::size_t> shard = shard_of_rank(problem, strategy, rank);
-  if (!shard) return all;
-  const std::vector<ShardSlot> dealt = deal_slots(problem);
-  std::vector<SlotOwner> result(static_cast<std::size_t>(problem.num_blocks) *
-                                problem.scenario.cache.block_size);
-  for (std::size_t slot = 0; slot < all.size(); ++slot) {
-    if (dealt[slot].shard == *shard)
-      result.at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
+RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind strategy) {
+  const std::vector<SlotOwner> all = expected_slots(problem, step);
+  if (!is_sharded(problem, strategy)) {
+    by_shard_.push_back(all);
+    return;
   }
-  return result;
+  const std::vector<ShardSlot> dealt = deal_slots(problem);
+  const std::size_t own_slots =
+      static_cast<std::size_t>(problem.num_blocks) * problem.scenario.cache.block_size;
+  by_shard_.resize(problem.scenario.topology.dcp, std::vector<SlotOwner>(own_slots));
+  for (std::size_t slot = 0; slot < all.size(); ++slot) {
+    by_shard_.at(dealt[slot].shard).at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
+  }
+}
+
+const std::vector<SlotOwner>& RankSlots::of(RankId rank) const {
+  return by_shard_.at(rank.value() % by_shard_.size());
 }
 
 }  // namespace cpverify::reference

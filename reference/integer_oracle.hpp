@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -23,6 +24,9 @@ struct RankIntegers {
   bool is_cp_on = false;
   /// Metadata arrays by buffer name, row-major.
   std::map<std::string, std::vector<std::int64_t>> arrays;
+  /// Row of the step that each value is about, of arrays that are not laid out by the step's rows:
+  /// prefix sums have one value more, the first.
+  std::map<std::string, std::vector<std::size_t>> value_rows;
   /// Shapes of metadata, workspace and output buffers that are fixed by the strategy, by name.
   std::map<std::string, std::vector<std::int64_t>> shapes;
   /// Flattened step token held by each local row, -1 for pad rows.
@@ -50,9 +54,15 @@ struct SlotOwner {
 /// Of an unsharded pool: [num_blocks * block_tokens()], after all steps up to and including `step`.
 [[nodiscard]] std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step);
 
-/// Of one world rank's pools: the same, or [num_blocks * block_size] when the strategy shards the
-/// cache.
-[[nodiscard]] std::vector<SlotOwner> expected_rank_slots(const Problem& problem, std::uint32_t step,
-                                                         StrategyKind strategy, RankId rank);
+/// Of every world rank's pools: the same, or [num_blocks * block_size] of the rank's own when the
+/// strategy shards the cache.
+class RankSlots {
+ public:
+  RankSlots(const Problem& problem, std::uint32_t step, StrategyKind strategy);
+  [[nodiscard]] const std::vector<SlotOwner>& of(RankId rank) const;
+
+ private:
+  std::vector<std::vector<SlotOwner>> by_shard_;  ///< One when nothing is sharded.
+};
 
 }  // namespace cpverify::reference

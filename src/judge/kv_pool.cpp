@@ -50,9 +50,9 @@ class PoolComparison {
   void compare_step(std::size_t step) {
     const Plan& plan = (*evidence_.plans)[step];
     const run::StepCapture& capture = evidence_.run->steps[step];
+    const reference::RankSlots slots{*evidence_.problem, plan.step, evidence_.strategy};
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
-      owners_ = reference::expected_rank_slots(*evidence_.problem, plan.step, evidence_.strategy,
-                                               plan.ranks[r].rank);
+      owners_ = &slots.of(plan.ranks[r].rank);
       for (const TensorKind tensor : {TensorKind::k, TensorKind::v}) {
         Pool pool{.rank = plan.ranks[r].rank,
                   .step = plan.step,
@@ -83,7 +83,7 @@ class PoolComparison {
   }
 
   bool is_comparable(const Pool& pool) {
-    const std::size_t expected = owners_.size() * slot_bytes(pool.rank);
+    const std::size_t expected = owners_->size() * slot_bytes(pool.rank);
     const auto size = [](const std::vector<std::byte>* held) {
       return held == nullptr ? 0 : held->size();
     };
@@ -105,7 +105,7 @@ class PoolComparison {
     CPVERIFY_CHECK(pool.initial != nullptr);
     const std::size_t stride = slot_bytes(pool.rank);
     compared_ += pool.found->size();
-    for (std::size_t slot = 0; slot < owners_.size(); ++slot) {
+    for (std::size_t slot = 0; slot < owners_->size(); ++slot) {
       const std::byte* expected = expected_row(pool, slot);
       const std::byte* found = pool.found->data() + slot * stride;
       if (std::memcmp(found, expected, stride) != 0) note_slot(pool, slot, found, expected);
@@ -114,7 +114,7 @@ class PoolComparison {
 
   /// The bytes of a rank's KV heads that a slot must hold.
   [[nodiscard]] const std::byte* expected_row(const Pool& pool, std::size_t slot) const {
-    const SlotOwner& owner = owners_[slot];
+    const SlotOwner& owner = (*owners_)[slot];
     if (!owner.is_written) return pool.initial->data() + slot * slot_bytes(pool.rank);
     return data_row(pool.rank, pool.tensor, owner.request, owner.position);
   }
@@ -136,9 +136,9 @@ class PoolComparison {
     for (std::size_t i = 0; i < stride; i += elem_bytes_)
       bad += std::memcmp(found + i, expected + i, elem_bytes_) != 0 ? 1U : 0U;
 
-    const SlotOwner& owner = owners_[slot];
+    const SlotOwner& owner = (*owners_)[slot];
     const std::size_t num_blocks = std::max(evidence_.problem->num_blocks, 1U);
-    const std::size_t page = slot / std::max<std::size_t>(owners_.size() / num_blocks, 1);
+    const std::size_t page = slot / std::max<std::size_t>(owners_->size() / num_blocks, 1);
     const char* kind = owner.is_written ? "kv_bytes_mismatch"
                        : page == 0      ? "null_block_written"
                                         : "kv_unexpected_write";
@@ -201,7 +201,7 @@ class PoolComparison {
   FindingLog log_;
   std::size_t elem_bytes_;
   std::size_t head_bytes_;
-  std::vector<SlotOwner> owners_;
+  const std::vector<SlotOwner>* owners_ = nullptr;  ///< Of the rank that is looked at.
   std::uint64_t compared_ = 0;
 };
 
