@@ -91,23 +91,26 @@ void add_split(RankIntegers& result, const Shard& shard) {
 
 /// Every query on its own.
 void add_cached(RankIntegers& result, const Shard& shard) {
+  std::vector<std::size_t> rows;
   Integers starts{0};
   Integers lengths;
   Integers table;
   std::size_t row_number = 0;
   for (const auto& tokens : new_tokens(*shard.step)) {
-    const StepRow& row = shard.step->rows[row_number++];
+    const StepRow& row = shard.step->rows[row_number];
     for (const NewToken& token : tokens) {
+      rows.push_back(row_number);
       starts.push_back(token.flat + 1);
       lengths.push_back(shard.held(visible_keys(row, token.index)));
       Integers line(row.block_table.begin(), row.block_table.end());
       line.resize(static_cast<std::size_t>(shard.sizes.max_pages), 0);
       table.insert(table.end(), line.begin(), line.end());
     }
+    ++row_number;
   }
   add_vector(result, "head_order", head_order(shard));
-  add_vector(result, "cu_seqlens_q", starts);
-  add_vector(result, "kv_lens_local", lengths);
+  add_vector(result, "cu_seqlens_q", starts, rows);
+  add_vector(result, "kv_lens_local", lengths, rows);
   result.arrays["block_table_rows"] = table;
   result.shapes["block_table_rows"] = {length(lengths), shard.sizes.max_pages};
 }

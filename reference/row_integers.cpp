@@ -82,6 +82,7 @@ RankIntegers hand_integers(const Split& split, std::size_t cp_rank) {
 
 /// Every query on its own; and the requests of which the rank has any row, numbered anew.
 void add_queries(RankIntegers& result, const Split& split, const std::vector<DealtToken>& hand) {
+  std::vector<std::size_t> rows;
   Integers starts{0};
   Integers lengths;
   Integers table;
@@ -92,17 +93,20 @@ void add_queries(RankIntegers& result, const Split& split, const std::vector<Dea
     const Integers line = pages_of(split, dealt.row);
     table.insert(table.end(), line.begin(), line.end());
     ++count_of[dealt.row];
+    rows.push_back(dealt.row);
   }
-  add_vector(result, "cu_seqlens_q", starts);
-  add_vector(result, "kv_lens", lengths);
+  add_vector(result, "cu_seqlens_q", starts, rows);
+  add_vector(result, "kv_lens", lengths, rows);
   result.arrays["block_table_rows"] = table;
   result.shapes["block_table_rows"] = {length(lengths), split.sizes.max_pages};
 
+  std::vector<std::size_t> selected_rows;
   Integers selected;
   Integers counts;
   Integers full;
   for (const auto& [row, count] : count_of) {
     const StepRow& entry = split.step->rows[row];
+    selected_rows.push_back(row);
     selected.push_back(static_cast<std::int64_t>(row));
     counts.push_back(count);
     full.push_back(entry.computed + entry.scheduled);
@@ -111,12 +115,12 @@ void add_queries(RankIntegers& result, const Split& split, const std::vector<Dea
   for (const DealtToken& dealt : hand) {
     place.push_back(std::distance(count_of.begin(), count_of.find(dealt.row)));
   }
-  add_vector(result, "selected", selected);
-  add_vector(result, "selected_counts", counts);
-  add_vector(result, "cu_seqlens_q_selected", prefix_sums(counts));
-  add_vector(result, "seq_lens_selected", full);
-  add_vector(result, "cu_seqlens_k_selected", prefix_sums(full));
-  add_vector(result, "token_to_selected", place);
+  add_vector(result, "selected", selected, selected_rows);
+  add_vector(result, "selected_counts", counts, selected_rows);
+  add_vector(result, "cu_seqlens_q_selected", prefix_sums(counts), selected_rows);
+  add_vector(result, "seq_lens_selected", full, selected_rows);
+  add_vector(result, "cu_seqlens_k_selected", prefix_sums(full), selected_rows);
+  add_vector(result, "token_to_selected", place, rows);
 }
 
 /// Request by request; the last token of a piece sees every key that the piece may see.

@@ -85,6 +85,12 @@ void add_vector(RankIntegers& result, const std::string& name, const Integers& v
   result.shapes[name] = {length(values)};
 }
 
+void add_vector(RankIntegers& result, const std::string& name, const Integers& values,
+                const std::vector<std::size_t>& rows) {
+  add_vector(result, name, values);
+  result.value_rows[name] = rows;
+}
+
 void add_common(RankIntegers& result, const Step& step, const StepSizes& sizes) {
   result.arrays["slot_mapping"] = slot_mapping(step, sizes);
   result.arrays["block_table"] = block_table(step, sizes);

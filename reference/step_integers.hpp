@@ -44,6 +44,10 @@ struct Heads {
 /// Arrays that have one dimension are as long as they are long.
 void add_vector(RankIntegers& result, const std::string& name, const Integers& values);
 
+/// The same of an array whose value i is about row `rows[i]` of the step, or whose value i + 1 is.
+void add_vector(RankIntegers& result, const std::string& name, const Integers& values,
+                const std::vector<std::size_t>& rows);
+
 /// slot_mapping and block_table of an unsharded rank.
 void add_common(RankIntegers& result, const Step& step, const StepSizes& sizes);
 

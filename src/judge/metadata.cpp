@@ -85,7 +85,11 @@ class MetadataComparison {
       if (const Buffer* buffer = find(rank, buffers, name)) compare_shape(rank, *buffer, shape);
     }
     for (const auto& [name, values] : expected.arrays) {
-      if (const Buffer* buffer = find(rank, buffers, name)) compare_values(rank, *buffer, values);
+      const Buffer* buffer = find(rank, buffers, name);
+      if (buffer == nullptr) continue;
+      const auto rows = expected.value_rows.find(name);
+      value_rows_ = rows == expected.value_rows.end() ? nullptr : &rows->second;
+      compare_values(rank, *buffer, values);
     }
     for (const Buffer& buffer : rank.buffers) compare_by_role(rank, buffer, expected);
   }
@@ -158,6 +162,13 @@ class MetadataComparison {
       if (row >= rows.size()) return;
       finding.request = problem_.scenario.requests[rows[row].request.value()].id;
     };
+    if (value_rows_ != nullptr) {
+      // Of a prefix sum, element i + 1 is the first to contain what value i is about.
+      const std::size_t ahead = size - value_rows_->size();
+      const std::size_t place = index < ahead ? 0 : index - ahead;
+      if (place < value_rows_->size()) set_request((*value_rows_)[place]);
+      return;
+    }
     if (const auto row = request_row(buffer, index, size, rows.size())) set_request(*row);
     if (buffer != "slot_mapping" && buffer != "reorder_index") return;
     auto token = static_cast<std::int64_t>(index);
@@ -262,6 +273,7 @@ class MetadataComparison {
 
   const Problem& problem_;
   const Plan& plan_;
+  const std::vector<std::size_t>* value_rows_ = nullptr;  ///< Of the array that is compared.
   FindingLog log_;
   std::uint64_t compared_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -207,6 +208,31 @@ TEST(JudgePlan, NamesTheRankThatDisagreesInACollective) {
       }
     }
   }
+}
+
+// Interleave on four ranks, 5 tokens of a and 3 of b: rank 0 has tokens 0 and 4, both of a, so that
+// its second length is a's although a batch of two has b second.
+TEST(JudgePlan, NamesTheRequestOfAQuery) {
+  Scenario scenario = parse_scenario(test::kSmallScenario, "small.yaml");
+  scenario.topology.cp = 4;
+  scenario.requests.resize(2);
+  for (RequestSpec& request : scenario.requests) request = RequestSpec{};
+  scenario.requests[0].id = "a";
+  scenario.requests[0].prompt = 5;
+  scenario.requests[1].id = "b";
+  scenario.requests[1].prompt = 3;
+  const Problem problem = make_problem(scenario);
+  const auto request_of = [&](std::string_view name, std::size_t element) {
+    Plan plan = make_plan(problem, 0, StrategyKind::interleave);
+    for (Buffer& buffer : plan.ranks[0].buffers) {
+      if (buffer.name == name) ++buffer.values.at(element);
+    }
+    const std::vector<Finding> findings = judged(problem, plan);
+    return findings.size() == 1 ? findings.front().request : "not one finding";
+  };
+  EXPECT_EQ(request_of("kv_lens", 1), "a");
+  EXPECT_EQ(request_of("cu_seqlens_q", 2), "a");
+  EXPECT_EQ(request_of("token_to_selected", 1), "a");
 }
 
 /// Two ranks in two groups of both of them.
