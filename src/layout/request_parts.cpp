@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 #include "layout/intervals.hpp"
 #include "layout/splits.hpp"
 
@@ -188,7 +189,7 @@ void RequestGeometry::add_parts(RequestSplit& split) const {
   switch (spec_.kind) {
     case SplitKind::dcp:
     case SplitKind::dcp_virtual:
-      if (spec_.visibility == Visibility::cached) return add_sharded(split, true);
+      if (spec_.visibility == DcpVisibility::cached) return add_sharded(split, true);
       add_sharded(split, false);
       for (std::uint32_t rank = 0; rank < batch_.num_ranks(); ++rank) {
         add_causal(split, {rank,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 #include "layout/intervals.hpp"
 
 /// What each strategy computes where, per rank and request, as sets and not as lists: enough to
@@ -36,10 +37,6 @@ enum class SplitKind : std::uint8_t {
 [[nodiscard]] const std::vector<SplitKind>& all_split_kinds();
 [[nodiscard]] std::string_view name(SplitKind kind) noexcept;
 
-/// What of a request is in the sharded part. split: the context before the step, without a mask,
-/// merged with the step's own causal part. cached: everything, each query up to itself.
-enum class Visibility : std::uint8_t { split, cached };
-
 /// How a ring places its tokens.
 enum class RingOrder : std::uint8_t { contiguous, zigzag };
 
@@ -51,7 +48,7 @@ struct SplitSpec {
   std::int64_t interleave_size = 1;  ///< I: neighbouring tokens on one shard.
   std::int64_t block_size = 16;      ///< Of one rank's pool.
   std::uint32_t num_heads_q = 1;     ///< Query heads of the whole domain.
-  Visibility visibility = Visibility::split;
+  DcpVisibility visibility = DcpVisibility::split;
   RingOrder ring_order = RingOrder::zigzag;
 };
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cpverify/error.hpp"
+#include "cpverify/scenario.hpp"
 #include "layout/config_rules.hpp"
 #include "layout/configuration.hpp"
 #include "layout/cost.hpp"
@@ -116,8 +117,7 @@ std::vector<layout::SplitRow> rows_of(const PlanFlags& flags) {
 
 BatchReport batch_report(const PlanFlags& flags, const Configuration& c) {
   layout::SplitSpec spec = layout::split_spec(c);
-  spec.visibility =
-      flags.visibility == "cached" ? layout::Visibility::cached : layout::Visibility::split;
+  spec.visibility = flags.visibility == "cached" ? DcpVisibility::cached : DcpVisibility::split;
   spec.ring_order =
       flags.ring_order == "contiguous" ? layout::RingOrder::contiguous : layout::RingOrder::zigzag;
   layout::BatchSplit batch{spec, rows_of(flags)};

@@ -54,8 +54,7 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
     spec.dcp = world.dcp;
     spec.interleave_size = world.kv_interleave;
     spec.num_heads_q *= world.dcp;
-    spec.visibility = scenario.dcp.visibility == DcpVisibility::split ? layout::Visibility::split
-                                                                      : layout::Visibility::cached;
+    spec.visibility = scenario.dcp.visibility;
   }
   if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
   return spec;

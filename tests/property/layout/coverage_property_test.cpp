@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "cpverify/scenario.hpp"
 #include "layout/coverage.hpp"
 #include "layout/intervals.hpp"
 #include "layout/splits.hpp"
@@ -115,7 +116,7 @@ SplitSpec any_spec() {
   spec.dcp = *rc::gen::inRange<std::uint32_t>(1, 4);
   spec.interleave_size = *rc::gen::elementOf(std::vector<std::int64_t>{1, 2, 3, 4});
   spec.block_size = spec.interleave_size * *rc::gen::inRange<std::int64_t>(1, 4);
-  spec.visibility = *rc::gen::elementOf(std::vector{Visibility::split, Visibility::cached});
+  spec.visibility = *rc::gen::elementOf(std::vector{DcpVisibility::split, DcpVisibility::cached});
   spec.ring_order = *rc::gen::elementOf(std::vector{RingOrder::contiguous, RingOrder::zigzag});
   if (spec.kind == SplitKind::ulysses_ring) {
     spec.ulysses = *rc::gen::inRange<std::uint32_t>(1, 4);
