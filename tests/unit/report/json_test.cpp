@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,9 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "cpverify/verdict.hpp"
 #include "report/report.hpp"
+#include "scenario/schema.hpp"
 #include "support/json_schema.hpp"
 #include "unit/report/example_verdicts.hpp"
 
@@ -40,11 +43,27 @@ requests:
                                      "example.yaml"));
 }
 
-std::vector<Plan> example_plans(const Problem& problem) {
+std::vector<Plan> example_plans(const Problem& problem,
+                                StrategyKind strategy = StrategyKind::zigzag) {
   std::vector<Plan> plans;
-  for (const Step& step : problem.steps)
-    plans.push_back(make_plan(problem, step.index, StrategyKind::zigzag));
+  plans.reserve(problem.steps.size());
+  for (const Step& step : problem.steps) plans.push_back(make_plan(problem, step.index, strategy));
   return plans;
+}
+
+/// A problem that every strategy can run.
+Problem problem_for_all(DcpCombine combine) {
+  Scenario scenario = parse_scenario(R"(
+model: {num_heads_q: 4, num_heads_kv: 1, head_dim: 32, dtype: bf16}
+topology: {cp: 2, tp: 2, dcp: 2}
+cache: {block_size: 4}
+requests:
+  - {id: a, cached_prefix: 3, prompt: 9, decode: 1}
+  - {id: b, prompt: 4, decode: 1}
+)",
+                                     "example.yaml");
+  scenario.dcp.combine = combine;
+  return make_problem(scenario);
 }
 
 TEST(VerdictsJson, FollowsItsSchema) {
@@ -93,6 +112,28 @@ TEST(PlansJson, FollowsItsSchema) {
   const std::string text = plans_json(problem, example_plans(problem));
   const std::vector<std::string> errors = schema("plan.schema.json").errors(json::parse(text));
   EXPECT_TRUE(errors.empty()) << joined(errors);
+}
+
+TEST(PlansJson, FollowsItsSchemaForEveryStrategy) {
+  const JsonSchema plan_schema = schema("plan.schema.json");
+  for (const DcpCombine combine : scenario::kDcpCombines) {
+    const Problem problem = problem_for_all(combine);
+    for (const StrategyKind strategy : scenario::kStrategies) {
+      const std::string text = plans_json(problem, example_plans(problem, strategy));
+      const std::vector<std::string> errors = plan_schema.errors(json::parse(text));
+      EXPECT_TRUE(errors.empty()) << name(strategy) << ": " << joined(errors);
+    }
+  }
+}
+
+TEST(VerdictsJson, FollowsItsSchemaForEveryStrategy) {
+  for (const StrategyKind strategy : scenario::kStrategies) {
+    Verdict verdict = test::failing_verdict();
+    verdict.cells.front().strategy = strategy;
+    const json document = json::parse(verdicts_json({verdict}));
+    const std::vector<std::string> errors = schema("verdicts.schema.json").errors(document);
+    EXPECT_TRUE(errors.empty()) << name(strategy) << ": " << joined(errors);
+  }
 }
 
 TEST(PlansJson, HasEveryMetadataArrayOfEveryRankUnderItsName) {
