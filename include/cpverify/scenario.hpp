@@ -123,6 +123,7 @@ enum class StrategyKind : std::uint8_t {
   single,
   zigzag,
   dcp,
+  pcp_virtual_batch,
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };
 

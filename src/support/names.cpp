@@ -93,6 +93,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "zigzag";
     case StrategyKind::dcp:
       return "dcp";
+    case StrategyKind::pcp_virtual_batch:
+      return "pcp_virtual_batch";
     case StrategyKind::launch:
       return "launch";
   }
