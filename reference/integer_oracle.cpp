@@ -11,7 +11,10 @@
 #include "reference/kv_deal.hpp"
 #include "reference/pcp_deal.hpp"
 #include "reference/pcp_virtual_batch_integers.hpp"
+#include "reference/ring_integers.hpp"
+#include "reference/row_integers.hpp"
 #include "reference/step_integers.hpp"
+#include "reference/ulysses_integers.hpp"
 #include "reference/zigzag_integers.hpp"
 
 namespace cpverify::reference {
@@ -46,10 +49,25 @@ std::optional<std::size_t> shard_of_rank(const Problem& problem, StrategyKind st
 std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_t step_index,
                                             StrategyKind strategy) {
   const Step& step = problem.steps.at(step_index);
+  const std::uint32_t cp = problem.scenario.topology.cp;
   switch (strategy) {
     case StrategyKind::zigzag:
-      if (is_zigzag_on(problem, step)) return zigzag_integers(problem, step);
-      return whole_step_integers(problem, step, problem.scenario.topology.cp);
+    case StrategyKind::zigzag_combined:
+      if (!is_zigzag_on(problem, step)) return whole_step_integers(problem, step, cp);
+      return zigzag_integers(problem, step, strategy == StrategyKind::zigzag_combined);
+    case StrategyKind::interleave:
+      if (!is_interleave_on(problem, step)) return whole_step_integers(problem, step, cp);
+      return interleave_integers(problem, step);
+    case StrategyKind::contiguous:
+      if (!is_contiguous_on(problem, step)) return whole_step_integers(problem, step, cp);
+      return contiguous_integers(problem, step);
+    case StrategyKind::ring:
+    case StrategyKind::ring_contiguous:
+      if (is_ring_on(problem, step)) return ring_integers(problem, step, strategy);
+      return whole_step_integers(problem, step, cp);
+    case StrategyKind::ulysses:
+      if (cp > 1) return ulysses_integers(problem, step);
+      break;
     case StrategyKind::dcp:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
       break;

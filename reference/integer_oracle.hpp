@@ -13,6 +13,13 @@ namespace cpverify::reference {
 /// (docs/plan.md), derived by brute force from the definitions: one token at a time, no closed
 /// forms.
 struct RankIntegers {
+  /// What an output holds that has other heads than the rank's, or other rows than its local ones.
+  struct Claim {
+    std::int64_t first_head = 0;  ///< Of the model's query heads.
+    std::int64_t num_heads = 0;
+    std::vector<std::int64_t> row_tokens;
+  };
+
   bool is_cp_on = false;
   /// Metadata arrays by buffer name, row-major.
   std::map<std::string, std::vector<std::int64_t>> arrays;
@@ -20,6 +27,8 @@ struct RankIntegers {
   std::map<std::string, std::vector<std::int64_t>> shapes;
   /// Flattened step token held by each local row, -1 for pad rows.
   std::vector<std::int64_t> row_tokens;
+  /// By buffer name.
+  std::map<std::string, Claim> claims;
 };
 
 /// One entry per world rank.

@@ -93,7 +93,7 @@ void add_half(RankIntegers& result, const Step& step, const std::vector<Piece>& 
 }
 
 RankIntegers cp_rank_integers(const Step& step, const StepSizes& sizes, const Pieces& pieces,
-                              std::size_t cp_rank) {
+                              std::size_t cp_rank, bool is_combined) {
   RankIntegers result;
   result.is_cp_on = true;
   add_common(result, step, sizes);
@@ -113,8 +113,19 @@ RankIntegers cp_rank_integers(const Step& step, const StepSizes& sizes, const Pi
   positions.resize(physical_rows, 0);
   add_vector(result, "shard_index", result.row_tokens);
   add_vector(result, "positions", positions);
-  add_half(result, step, early, "_prev");
-  add_half(result, step, late, "_next");
+  if (!is_combined) {
+    add_half(result, step, early, "_prev");
+    add_half(result, step, late, "_next");
+    return result;
+  }
+  std::vector<Piece> both = early;
+  both.insert(both.end(), late.begin(), late.end());
+  add_half(result, step, both, "_combined");
+  Integers table = result.arrays["block_table"];
+  const Integers once = table;
+  table.insert(table.end(), once.begin(), once.end());
+  result.arrays["block_table_combined"] = table;
+  result.shapes["block_table_combined"] = {2 * sizes.num_rows, sizes.max_pages};
   return result;
 }
 
@@ -147,13 +158,14 @@ bool is_zigzag_on(const Problem& problem, const Step& step) {
   return total >= 2 * cp;
 }
 
-std::vector<RankIntegers> zigzag_integers(const Problem& problem, const Step& step) {
+std::vector<RankIntegers> zigzag_integers(const Problem& problem, const Step& step,
+                                          bool is_combined) {
   const TopologySpec& topology = problem.scenario.topology;
   const StepSizes sizes = step_sizes(problem, step);
   const Pieces pieces = deal_zigzag(step, topology.cp);
   std::vector<RankIntegers> result;
   for (std::uint32_t cp_rank = 0; cp_rank < topology.cp; ++cp_rank) {
-    const RankIntegers integers = cp_rank_integers(step, sizes, pieces, cp_rank);
+    const RankIntegers integers = cp_rank_integers(step, sizes, pieces, cp_rank, is_combined);
     for (std::uint32_t tp_rank = 0; tp_rank < topology.tp; ++tp_rank) {
       const Heads heads = rank_heads(problem.scenario, tp_rank);
       result.push_back(integers);

@@ -10,7 +10,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/ids.hpp"
-#include "cpverify/launch.hpp"
+#include "cpverify/launch.hpp"  // IWYU pragma: export
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 
@@ -130,6 +130,8 @@ struct RankPlan {
   KvShard kv_shard = {};
   HeadRange heads_q;
   HeadRange heads_kv;
+  /// KV heads that the pools hold, where those are not heads_kv.
+  std::optional<HeadRange> pool_heads = {};
   std::vector<Buffer> buffers;        ///< Indexed by BufferId.
   std::vector<Operation> operations;  ///< In order of issue.
 };

@@ -60,9 +60,9 @@ struct TopologySpec {
 enum class DcpVisibility : std::uint8_t { split, cached };
 
 /// How the partials of a decode group become results for each rank's heads: LSEs are gathered,
-/// outputs scaled and reduce-scattered in their own type or in f32; or outputs and LSEs are
-/// exchanged in one all-to-all and merged in f32.
-enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, a2a };
+/// outputs scaled and reduce-scattered in their own type or in f32, or all-reduced, every rank
+/// taking its heads; or outputs and LSEs are exchanged in one all-to-all and merged in f32.
+enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, ag_ar, a2a };
 
 struct DcpSpec {
   DcpVisibility visibility = DcpVisibility::split;
@@ -122,8 +122,14 @@ struct DataSpec {
 enum class StrategyKind : std::uint8_t {
   single,
   zigzag,
+  zigzag_combined,
+  interleave,
+  contiguous,
   dcp,
   pcp_virtual_batch,
+  ring,
+  ring_contiguous,
+  ulysses,
   launch,  ///< No strategy: the kernels of Scenario::launch.
 };
 
@@ -200,6 +206,10 @@ struct Scenario {
 [[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;
 [[nodiscard]] std::string_view name(Check check) noexcept;
+
+/// The first of the scenario's strategies that cannot run it, and why; empty when all can. The
+/// reader has looked; who chooses strategies afterwards must look again.
+[[nodiscard]] std::string refused_strategy(const Scenario& scenario);
 
 /// Reads a YAML scenario; docs/scenario.md lists every key. Throws InputError with file:line:column
 /// at the first thing that is not a scenario, EnvironmentError never.

@@ -169,6 +169,27 @@ __device__ __intrinsic__ void wait_bulk_stores() {
   asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
 }
 
+__device__ __intrinsic__ unsigned cluster_rank() {
+  unsigned value;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+  return value;
+}
+
+/// All threads of the cluster; what came before is seen by all of them.
+__device__ __intrinsic__ void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" : : : "memory");
+}
+
+/// Into the place of the CTA with this rank that `place` is in the own one.
+__device__ __intrinsic__ void store_remote(int* place, unsigned rank, int value) {
+  asm volatile(
+      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; st.shared::cluster.u32 [there], "
+      "%2; }"
+      :
+      : "r"(shared_address(place)), "r"(rank), "r"(value)
+      : "memory");
+}
+
 /// Between ordinary accesses of shared memory and bulk copies.
 __device__ __intrinsic__ void fence_async() {
   asm volatile("fence.proxy.async;" : : : "memory");

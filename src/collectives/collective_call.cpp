@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "gpu/driver_types.hpp"
 #include "gpu/nccl_api.hpp"
 
 namespace cpverify::collectives {

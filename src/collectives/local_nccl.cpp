@@ -37,8 +37,8 @@ struct Communicator {
 
 class LocalNccl final : public gpu::NcclApi {
  public:
-  LocalNccl(gpu::DriverApi& driver, const ReductionSpec& reduction)
-      : driver_{driver}, reduction_{reduction} {}
+  LocalNccl(gpu::DriverApi& driver, ReductionSpec reduction)
+      : driver_{driver}, reduction_{std::move(reduction)} {}
 
   NcclResult ncclCommInitAll(NcclComm* comms, int count, const int* devices) override;
   NcclResult ncclCommDestroy(NcclComm comm) override;

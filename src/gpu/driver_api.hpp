@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/driver_types.hpp"
+#include "gpu/driver_types.hpp"  // IWYU pragma: export
 #include "gpu/graph_api.hpp"
 
 namespace cpverify::gpu {

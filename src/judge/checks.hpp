@@ -39,6 +39,9 @@ struct CheckReport {
 /// a rank"; stated here a third time on purpose, for plan and reference may not be asked.
 [[nodiscard]] HeadRange query_heads(const Scenario& scenario, RankId rank) noexcept;
 [[nodiscard]] HeadRange kv_heads(const Scenario& scenario, RankId rank) noexcept;
+/// KV heads that a rank's pools hold.
+[[nodiscard]] HeadRange pool_heads(const Scenario& scenario, StrategyKind strategy,
+                                   RankId rank) noexcept;
 
 /// Of one plan, for judge_plan as well.
 void compare_metadata(const Problem& problem, const Plan& plan, DataMode mode, CheckReport& report);

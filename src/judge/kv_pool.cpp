@@ -79,7 +79,7 @@ class PoolComparison {
   }
 
   [[nodiscard]] std::size_t slot_bytes(RankId rank) const noexcept {
-    return kv_heads(scenario_, rank).count * head_bytes_;
+    return pool_heads(scenario_, evidence_.strategy, rank).count * head_bytes_;
   }
 
   bool is_comparable(const Pool& pool) {
@@ -124,7 +124,7 @@ class PoolComparison {
     const RequestData& data = (*evidence_.data)[request.value()];
     const HostRows& rows = tensor == TensorKind::k ? data.k : data.v;
     return rows.row(static_cast<std::size_t>(position)) +
-           kv_heads(scenario_, rank).first * head_bytes_;
+           pool_heads(scenario_, evidence_.strategy, rank).first * head_bytes_;
   }
 
   void note_slot(const Pool& pool, std::size_t slot, const std::byte* found,
@@ -154,8 +154,8 @@ class PoolComparison {
     if (owner.is_written) finding->key = owner.position;
     finding->page = static_cast<std::int64_t>(page);
     finding->slot = static_cast<std::int64_t>(slot);
-    finding->head =
-        kv_heads(scenario_, pool.rank).first + static_cast<std::uint32_t>(first / head_bytes_);
+    finding->head = pool_heads(scenario_, evidence_.strategy, pool.rank).first +
+                    static_cast<std::uint32_t>(first / head_bytes_);
     finding->element = static_cast<std::int64_t>((slot * stride + first) / elem_bytes_);
     const std::size_t elem = first / elem_bytes_ * elem_bytes_;
     finding->detail = fmt::format(

@@ -32,9 +32,10 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 std::optional<std::size_t> request_row(std::string_view buffer, std::size_t index, std::size_t size,
                                        std::size_t num_rows) {
   if (num_rows == 0) return std::nullopt;
-  if (buffer.starts_with("kv_lens")) return index;
+  // A rank's pieces are those of all rows, once or twice.
+  if (buffer.starts_with("kv_lens")) return index % num_rows;
   // Element b + 1 of a prefix sum is the first to contain row b.
-  if (buffer.starts_with("cu_seqlens")) return index == 0 ? 0 : index - 1;
+  if (buffer.starts_with("cu_seqlens")) return index == 0 ? 0 : (index - 1) % num_rows;
   if (buffer == "block_table" || buffer == "piece_order") {
     const std::size_t per_row = size / num_rows;
     return per_row == 0 ? std::nullopt : std::optional{index / per_row};
@@ -100,6 +101,11 @@ class MetadataComparison {
   void compare_heads(const RankPlan& rank) {
     compare_head_range(rank, {}, rank.heads_q, query_heads(problem_.scenario, rank.rank));
     compare_head_range(rank, {}, rank.heads_kv, kv_heads(problem_.scenario, rank.rank));
+    // Pools that have the rank's heads are wrong where those are.
+    const HeadRange pool = pool_heads(problem_.scenario, plan_.strategy, rank.rank);
+    const bool has_other = pool.count != kv_heads(problem_.scenario, rank.rank).count;
+    if (!has_other && !rank.pool_heads) return;
+    compare_head_range(rank, "k_pool", rank.pool_heads.value_or(rank.heads_kv), pool);
   }
 
   void compare_head_range(const RankPlan& rank, const std::string& buffer, HeadRange found,
@@ -202,6 +208,13 @@ class MetadataComparison {
   /// `out` holds all tokens in flattened order; other outputs hold the rank's local rows.
   void compare_claim(const RankPlan& rank, const Buffer& buffer, const RankIntegers& expected) {
     const OutputClaim& claim = *buffer.output;
+    if (const auto other = expected.claims.find(buffer.name); other != expected.claims.end()) {
+      compare_head_range(rank, buffer.name, claim.heads,
+                         {.first = static_cast<std::uint32_t>(other->second.first_head),
+                          .count = static_cast<std::uint32_t>(other->second.num_heads)});
+      compare_row_tokens(rank, buffer, other->second.row_tokens);
+      return;
+    }
     compare_head_range(rank, buffer.name, claim.heads, query_heads(problem_.scenario, rank.rank));
     std::vector<std::int64_t> rows = expected.row_tokens;
     if (buffer.name == "out") {
@@ -265,6 +278,19 @@ HeadRange kv_heads(const Scenario& scenario, RankId rank) noexcept {
   const std::uint32_t tp = std::max(scenario.topology.tp, 1U);
   const std::uint32_t total = scenario.model.num_heads_kv;
   return {.first = rank.value() % tp * total / tp, .count = std::max(1U, total / tp)};
+}
+
+HeadRange pool_heads(const Scenario& scenario, StrategyKind strategy, RankId rank) noexcept {
+  HeadRange heads = kv_heads(scenario, rank);
+  if (strategy != StrategyKind::ulysses || heads.count == 0) return heads;
+  // The CP group deals its heads out: several to a rank, or one to several ranks.
+  const std::uint32_t cp = std::max(scenario.topology.cp, 1U);
+  const std::uint32_t cp_rank = rank.value() / std::max(scenario.topology.tp, 1U);
+  if (heads.count >= cp) {
+    const std::uint32_t share = heads.count / cp;
+    return {.first = heads.first + cp_rank * share, .count = share};
+  }
+  return {.first = heads.first + cp_rank / (cp / heads.count), .count = 1};
 }
 
 void compare_metadata(const Problem& problem, const Plan& plan, DataMode mode,

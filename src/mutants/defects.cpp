@@ -27,6 +27,7 @@ struct Defect {
 };
 
 constexpr std::string_view kNeedsSplit = "a step with CP on";
+constexpr std::string_view kNeedsMerge = "a strategy that merges partial results, such as dcp";
 constexpr std::string_view kNeedsMma = "attention_kernel mma (or automatic with a 16-bit dtype)";
 constexpr std::string_view kNeedsCopies =
     "attention_kernel mma (or automatic with a 16-bit dtype) or hopper";
@@ -193,10 +194,109 @@ std::vector<Defect> kernel_defects() {
   };
 }
 
+std::vector<Defect> merge_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  return {
+      {{"merge_lse_base_swapped", "a merge of partial results reads natural LSEs as base 2",
+        kNeedsMerge, places},
+       use_merge_lse_base_swapped},
+      {{"merge_plain_mean",
+        "a merge of partial results takes the mean of the partials instead of weighing them",
+        kNeedsMerge, places},
+       use_merge_plain_mean},
+      {{"merge_missing_rescale",
+        "a merge of partial results does not rescale what it has when a larger LSE comes",
+        kNeedsMerge, places},
+       use_merge_missing_rescale},
+      {{"merge_unguarded_empty_row",
+        "a merge of partial results divides by a sum of 0 where all partials are empty",
+        kNeedsMerge, places},
+       use_merge_unguarded_empty_row},
+      {{"merge_lse_transposed", "a merge of partial results takes the LSE of another row and head",
+        kNeedsMerge, places},
+       use_merge_lse_transposed},
+      {{"merge_lse_16_bit", "a merge of partial results rounds LSEs to 16 bits", kNeedsMerge,
+        places},
+       use_merge_lse_16_bit},
+      {{"merge_blocks_reversed",
+        "a merge of partial results takes the heads of one rank for those of another", kNeedsMerge,
+        places},
+       use_merge_blocks_reversed},
+      {{"interleave_ignored", "local lengths are counted as if shards took turns token by token",
+        "strategy dcp with kv_interleave above 1", places},
+       ignore_interleave},
+  };
+}
+
+ParameterInfo hop(std::int64_t default_value) {
+  return {"hop", "messages that the rank has received before", default_value};
+}
+
+std::vector<Defect> exchange_defects() {
+  return {
+      {{"ring_reversed",
+        "a rank sends to its left neighbour and receives from its right one",
+        "strategy ring on three ranks or more",
+        {rank(kEvery), step()}},
+       send_against_the_ring},
+      {{"ring_other_block",
+        "attention of a hop reads the buffer of the block that is arriving",
+        "strategy ring and a hop whose block some query of the rank sees",
+        {hop(1), rank(kEvery), step()}},
+       attend_other_block},
+      {{"ring_round_skipped",
+        "what a hop's block gave is not merged",
+        "strategy ring and a hop whose block some query of the rank sees",
+        {hop(1), rank(kEvery), step()}},
+       skip_round},
+      {{"ring_unmasked",
+        "queries see the later keys of their rank's own block",
+        "strategy ring",
+        {rank(kEvery), step()}},
+       unmask_own_block},
+      {{"ulysses_heads_swapped",
+        "the heads of two ranks come back in each other's place",
+        "strategy ulysses",
+        {rank(kEvery), step()}},
+       swap_returned_heads},
+      {{"ulysses_kv_heads_in_turn",
+        "KV heads are dealt out to ranks in turn, where neighbours share one",
+        "strategy ulysses with several KV heads, and fewer than ranks",
+        {rank(kEvery), step()}},
+       deal_kv_heads_in_turn},
+  };
+}
+
+std::vector<Defect> pcp_defects() {
+  return {
+      {{"pcp_restore_off_by_one",
+        "the restore index takes the row after a token's own",
+        "strategy pcp_virtual_batch and a step with CP on",
+        {rank(kEvery), step()}},
+       shift_hidden_restore},
+      {{"pcp_pads_written",
+        "pad rows are written to the slot of the step's first token",
+        "strategy pcp_virtual_batch, CP on and ranks of different counts",
+        {rank(kEvery), step()}},
+       write_pad_rows},
+      {{"pcp_chunk_as_decode",
+        "a last chunk of one token passes for a decode where it is computed",
+        "strategy pcp_virtual_batch and a prompt whose last chunk is one token",
+        {rank(kEvery), step()}},
+       take_chunk_for_decode},
+      {{"pcp_rows_see_request",
+        "rows have the KV length of their whole request",
+        "strategy pcp_virtual_batch and a step with CP on",
+        {rank(kEvery), step()}},
+       show_whole_request},
+  };
+}
+
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects()}) {
+  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
+                                          exchange_defects(), pcp_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;
@@ -284,6 +384,7 @@ void inject(const InjectSpec& inject, const Problem& problem, std::vector<Plan>&
 
 std::vector<Plan> make_subject_plans(const Problem& problem, StrategyKind strategy) {
   std::vector<Plan> plans;
+  plans.reserve(problem.steps.size());
   for (const Step& step : problem.steps) plans.push_back(make_plan(problem, step.index, strategy));
   const Scenario& scenario = problem.scenario;
   if (scenario.inject && strategy == scenario.strategies.back()) {

@@ -95,4 +95,26 @@ std::size_t use_divergent_barrier(const Injection& injection);
 std::size_t use_divergent_shuffle(const Injection& injection);
 std::size_t use_crowded_barrier(const Injection& injection);
 
+std::size_t use_merge_lse_base_swapped(const Injection& injection);
+std::size_t use_merge_plain_mean(const Injection& injection);
+std::size_t use_merge_missing_rescale(const Injection& injection);
+std::size_t use_merge_unguarded_empty_row(const Injection& injection);
+std::size_t use_merge_lse_transposed(const Injection& injection);
+std::size_t use_merge_lse_16_bit(const Injection& injection);
+std::size_t use_merge_blocks_reversed(const Injection& injection);
+
+std::size_t ignore_interleave(const Injection& injection);
+
+std::size_t send_against_the_ring(const Injection& injection);
+std::size_t attend_other_block(const Injection& injection);
+std::size_t skip_round(const Injection& injection);
+std::size_t unmask_own_block(const Injection& injection);
+std::size_t swap_returned_heads(const Injection& injection);
+std::size_t deal_kv_heads_in_turn(const Injection& injection);
+
+std::size_t shift_hidden_restore(const Injection& injection);
+std::size_t write_pad_rows(const Injection& injection);
+std::size_t take_chunk_for_decode(const Injection& injection);
+std::size_t show_whole_request(const Injection& injection);
+
 }  // namespace cpverify::mutants

@@ -6,6 +6,7 @@
 
 #include "cpverify/plan.hpp"
 #include "mutants/injection.hpp"
+#include "mutants/replace_module.hpp"
 
 namespace cpverify::mutants {
 namespace {
@@ -23,13 +24,13 @@ bool replace_module(RankPlan& rank, std::string_view module, std::string_view mu
   return has_changed;
 }
 
+}  // namespace
+
 std::size_t replace_modules(const Injection& injection, std::string_view module,
                             std::string_view mutant) {
   return injection.for_each_rank(
       [=](const Plan& /*plan*/, RankPlan& rank) { return replace_module(rank, module, mutant); });
 }
-
-}  // namespace
 
 std::size_t use_causal_plus_one(const Injection& injection) {
   return replace_modules(injection, "attention_fma", "mutants/attention_fma_causal_plus_one") +

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,6 @@
 #include "cpverify/step.hpp"
 #include "mutants/injection.hpp"
 #include "plan/rank_builder.hpp"
-#include "support/check.hpp"
 
 namespace cpverify::mutants {
 namespace {
@@ -23,6 +23,11 @@ std::vector<std::size_t> rows_of_tokens(const Step& step) {
     rows.insert(rows.end(), static_cast<std::size_t>(step.rows[row].scheduled), row);
   }
   return rows;
+}
+
+/// Whether the step is split by a strategy that has such a buffer.
+bool is_split_with(const Plan& plan, const RankPlan& rank, std::string_view buffer) {
+  return plan.is_cp_on && find_buffer(rank, buffer) != nullptr;
 }
 
 /// Replaces the KV lengths of one attention call and what follows from them.
@@ -49,7 +54,7 @@ bool rewrite_reorder_index(RankPlan& rank, const Place& place) {
 
 std::size_t drop_prefix_from_kv_lens(const Injection& injection) {
   return injection.for_each_rank([&injection](const Plan& plan, RankPlan& rank) {
-    if (!plan.is_cp_on) {
+    if (!is_split_with(plan, rank, "kv_lens_prev")) {
       return false;
     }
     const std::vector<StepRow>& rows = injection.step_of(plan).rows;
@@ -70,7 +75,7 @@ std::size_t swap_ranks_in_reorder_index(const Injection& injection) {
   const std::int64_t first = injection.value("first");
   const std::int64_t second = injection.value("second");
   return injection.for_each_rank([first, second](const Plan& plan, RankPlan& rank) {
-    if (!plan.is_cp_on) {
+    if (!is_split_with(plan, rank, "logical_rows")) {
       return false;
     }
     const std::int64_t max_rows = scalar_of(rank, "max_rows");
@@ -87,7 +92,7 @@ std::size_t swap_ranks_in_reorder_index(const Injection& injection) {
 
 std::size_t use_physical_rows_in_reorder_index(const Injection& injection) {
   return injection.for_each_rank([](const Plan& plan, RankPlan& rank) {
-    if (!plan.is_cp_on) {
+    if (!is_split_with(plan, rank, "physical_rows")) {
       return false;
     }
     const std::int64_t physical_rows = scalar_of(rank, "physical_rows");
@@ -111,7 +116,7 @@ std::size_t keep_stale_metadata(const Injection& injection) {
     for (const std::string name : {"cu_seqlens_q", "cu_seqlens_k", "kv_lens"}) {
       Buffer& buffer = buffer_of(rank, name);
       const Buffer* source = find_buffer(stale, name + "_prev");
-      CPVERIFY_CHECK(source != nullptr);
+      if (source == nullptr) return false;
       std::vector<std::int64_t> values = source->values;
       values.resize(buffer.values.size(), name == "kv_lens" ? 0 : values.back());
       has_changed |= values != buffer.values;
@@ -131,6 +136,7 @@ std::size_t attend_pad_rows(const Injection& injection) {
       return false;
     }
     const std::string suffix = plan.is_cp_on ? "_next" : "";
+    if (find_buffer(rank, "kv_lens" + suffix) == nullptr) return false;
     std::vector<std::int64_t> kv_lens = buffer_of(rank, "kv_lens" + suffix).values;
     kv_lens.back() += num_pads;
     set_kv_lens(rank, suffix, std::move(kv_lens));
@@ -140,6 +146,7 @@ std::size_t attend_pad_rows(const Injection& injection) {
 
 std::size_t restart_positions(const Injection& injection) {
   return injection.for_each_rank([&injection](const Plan& plan, RankPlan& rank) {
+    if (plan.is_cp_on && !is_split_with(plan, rank, "out_local")) return false;
     const Step& step = injection.step_of(plan);
     const std::vector<std::size_t> rows = rows_of_tokens(step);
     const std::vector<std::int64_t>& tokens =
@@ -161,7 +168,7 @@ std::size_t restart_positions(const Injection& injection) {
 std::size_t drop_shard_row(const Injection& injection) {
   const auto row = static_cast<std::size_t>(injection.value("row"));
   return injection.for_each_rank([row](const Plan& plan, RankPlan& rank) {
-    if (!plan.is_cp_on) {
+    if (!is_split_with(plan, rank, "shard_index")) {
       return false;
     }
     std::vector<std::int64_t>& shard_index = buffer_of(rank, "shard_index").values;

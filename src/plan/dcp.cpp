@@ -177,8 +177,7 @@ void build_cached_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, 
   std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> table;
   for (const StepRow& row : step.rows) {
-    const std::vector<std::int64_t> pages =
-        padded({row.block_table.begin(), row.block_table.end()}, shape.max_pages, 0);
+    const std::vector<std::int64_t> pages = block_table_line(row, shape.max_pages);
     for (std::int64_t i = 0; i < row.scheduled; ++i) {
       lengths.push_back(layout::local_length(rank.shard, row.computed + i + 1));
       table.insert(table.end(), pages.begin(), pages.end());

@@ -9,7 +9,10 @@
 #include "plan/launches.hpp"
 #include "plan/pcp_virtual_batch.hpp"
 #include "plan/rank_builder.hpp"
+#include "plan/ring.hpp"
+#include "plan/row_split.hpp"
 #include "plan/single.hpp"
+#include "plan/ulysses.hpp"
 #include "plan/zigzag.hpp"
 #include "support/check.hpp"
 
@@ -35,13 +38,27 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       plan::build_single(problem, step, plan);
       return;
     case StrategyKind::zigzag:
+    case StrategyKind::zigzag_combined:
       plan::build_zigzag(problem, step, plan);
+      return;
+    case StrategyKind::interleave:
+      plan::build_interleave(problem, step, plan);
+      return;
+    case StrategyKind::contiguous:
+      plan::build_contiguous(problem, step, plan);
       return;
     case StrategyKind::dcp:
       plan::build_dcp(problem, step, plan);
       return;
     case StrategyKind::pcp_virtual_batch:
       plan::build_pcp_virtual_batch(problem, step, plan);
+      return;
+    case StrategyKind::ring:
+    case StrategyKind::ring_contiguous:
+      plan::build_ring(problem, step, plan);
+      return;
+    case StrategyKind::ulysses:
+      plan::build_ulysses(problem, step, plan);
       return;
     case StrategyKind::launch:
       break;

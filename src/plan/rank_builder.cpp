@@ -57,17 +57,6 @@ std::vector<std::int64_t> flattened_slots(const Step& step, const KvShard& shard
   return slots;
 }
 
-/// Row-major [bs, max_pages]; columns past a row's last block hold 0, the null block.
-std::vector<std::int64_t> padded_block_table(const Step& step, std::int64_t max_pages) {
-  std::vector<std::int64_t> table;
-  for (const StepRow& row : step.rows) {
-    const std::vector<std::int64_t> blocks{row.block_table.begin(), row.block_table.end()};
-    const std::vector<std::int64_t> line = padded(blocks, max_pages, 0);
-    table.insert(table.end(), line.begin(), line.end());
-  }
-  return table;
-}
-
 /// 0 .. count-1, then pad rows up to `size`.
 std::vector<std::int64_t> identity_rows(std::int64_t count, std::int64_t size) {
   std::vector<std::int64_t> rows;
@@ -118,6 +107,19 @@ std::vector<std::int64_t> padded(std::vector<std::int64_t> values, std::int64_t 
   return values;
 }
 
+std::vector<std::int64_t> block_table_line(const StepRow& row, std::int64_t max_pages) {
+  return padded({row.block_table.begin(), row.block_table.end()}, max_pages, 0);
+}
+
+std::vector<std::int64_t> block_table_lines(const Step& step, std::int64_t max_pages) {
+  std::vector<std::int64_t> table;
+  for (const StepRow& row : step.rows) {
+    const std::vector<std::int64_t> line = block_table_line(row, max_pages);
+    table.insert(table.end(), line.begin(), line.end());
+  }
+  return table;
+}
+
 std::vector<std::int64_t> prefix_sums(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> sums{0};
   for (const std::int64_t value : values) {
@@ -166,23 +168,32 @@ BufferId RankBuilder::workspace(std::string name, DType dtype, std::vector<std::
 }
 
 BufferId RankBuilder::attention_output(std::string name, std::vector<std::int64_t> row_tokens) {
+  return attention_output(std::move(name), std::move(row_tokens), rank_.heads_q);
+}
+
+BufferId RankBuilder::attention_output(std::string name, std::vector<std::int64_t> row_tokens,
+                                       HeadRange heads) {
   Buffer buffer;
   buffer.name = std::move(name);
   buffer.role = BufferRole::output;
   buffer.dtype = shape_.dtype;
-  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), shape_.num_heads_q,
-                  shape_.head_dim};
-  buffer.output = OutputClaim{OutputKind::attention, rank_.heads_q, std::move(row_tokens)};
+  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), heads.count, shape_.head_dim};
+  buffer.output = OutputClaim{OutputKind::attention, heads, std::move(row_tokens)};
   return add(std::move(buffer));
 }
 
 BufferId RankBuilder::lse_output(std::string name, std::vector<std::int64_t> row_tokens) {
+  return lse_output(std::move(name), std::move(row_tokens), rank_.heads_q);
+}
+
+BufferId RankBuilder::lse_output(std::string name, std::vector<std::int64_t> row_tokens,
+                                 HeadRange heads) {
   Buffer buffer;
   buffer.name = std::move(name);
   buffer.role = BufferRole::output;
   buffer.dtype = DType::f32;
-  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), shape_.num_heads_q};
-  buffer.output = OutputClaim{OutputKind::lse, rank_.heads_q, std::move(row_tokens)};
+  buffer.shape = {static_cast<std::int64_t>(row_tokens.size()), heads.count};
+  buffer.output = OutputClaim{OutputKind::lse, heads, std::move(row_tokens)};
   return add(std::move(buffer));
 }
 
@@ -201,7 +212,8 @@ BufferId RankBuilder::pool(std::string name) {
   buffer.name = std::move(name);
   buffer.role = BufferRole::kv_pool;
   buffer.dtype = shape_.dtype;
-  buffer.shape = {shape_.num_blocks, shape_.block_size, shape_.num_heads_kv, shape_.head_dim};
+  const std::int64_t heads = rank_.pool_heads.value_or(rank_.heads_kv).count;
+  buffer.shape = {shape_.num_blocks, shape_.block_size, heads, shape_.head_dim};
   return add(std::move(buffer));
 }
 
@@ -216,7 +228,7 @@ CommonBuffers RankBuilder::common(const Step& step) {
       metadata("slot_mapping", DType::i64, {rows},
                padded(flattened_slots(step, rank_.kv_shard, block_tokens), rows, kPadRow));
   buffers.block_table = metadata("block_table", DType::i32, {shape_.num_seqs, shape_.max_pages},
-                                 padded_block_table(step, shape_.max_pages));
+                                 block_table_lines(step, shape_.max_pages));
   buffers.k_pool = pool("k_pool");
   buffers.v_pool = pool("v_pool");
   buffers.out = attention_output("out", identity_rows(shape_.num_tokens, rows));

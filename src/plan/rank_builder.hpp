@@ -40,6 +40,12 @@ struct RankShape {
 /// The CP group of every tp rank, "cp[tp=0]" and so on.
 [[nodiscard]] std::vector<Group> cp_groups(const TopologySpec& topology);
 
+/// Block ids of a row, 0 (the null block) from its last one on. [max_pages]
+[[nodiscard]] std::vector<std::int64_t> block_table_line(const StepRow& row,
+                                                         std::int64_t max_pages);
+/// Of all rows, row-major. [bs, max_pages]
+[[nodiscard]] std::vector<std::int64_t> block_table_lines(const Step& step, std::int64_t max_pages);
+
 /// Pad rows at the end of an index, slot or claim list carry this.
 inline constexpr std::int64_t kPadRow = -1;
 
@@ -80,8 +86,12 @@ class RankBuilder {
   BufferId workspace(std::string name, DType dtype, std::vector<std::int64_t> shape);
   /// Attention output [rows, H, D] in the model's dtype.
   BufferId attention_output(std::string name, std::vector<std::int64_t> row_tokens);
+  /// The same of `heads` in place of the rank's.
+  BufferId attention_output(std::string name, std::vector<std::int64_t> row_tokens,
+                            HeadRange heads);
   /// LSE output [rows, H] f32.
   BufferId lse_output(std::string name, std::vector<std::int64_t> row_tokens);
+  BufferId lse_output(std::string name, std::vector<std::int64_t> row_tokens, HeadRange heads);
 
   CommonBuffers common(const Step& step);
 

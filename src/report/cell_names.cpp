@@ -51,6 +51,7 @@ std::string cells_text(const std::vector<const CellVerdict*>& some,
   if (is_whole(some, all, &CellVerdict::strategy)) return keys_text(some, &CellVerdict::strategy);
   if (is_whole(some, all, &CellVerdict::mode)) return keys_text(some, &CellVerdict::mode);
   std::vector<std::string> names;
+  names.reserve(some.size());
   for (const CellVerdict* cell : some) names.push_back(cell_name(*cell));
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -107,7 +107,8 @@ void Runner::fill_pools(const Plan& plan) {
       if (buffer.role != BufferRole::kv_pool) continue;
       device.ensure_pool(buffer);
       const PoolContent content{buffer.name == "k_pool" ? TensorKind::k : TensorKind::v,
-                                rank.heads_kv, is_poison(), rank.kv_shard};
+                                rank.pool_heads.value_or(rank.heads_kv), is_poison(),
+                                rank.kv_shard};
       device.upload(device.pool(buffer.name), initial_pool_bytes(buffer, content, problem_, data_));
     }
     RankCapture initial;

@@ -79,6 +79,7 @@ std::vector<std::byte> list_bytes(const Value& value, DType dtype) {
 BufferId find_buffer(const Value& value, const LaunchSpec& launch) {
   const std::string word = value.identifier();
   std::vector<std::string> known;
+  known.reserve(launch.buffers.size());
   for (const LaunchBuffer& buffer : launch.buffers) known.push_back(buffer.name);
   const auto found = std::find(known.begin(), known.end(), word);
   if (found == known.end()) {

@@ -162,7 +162,7 @@ void read_topology(const Map& file, Scenario& scenario) {
 }
 
 /// attention_hopper has entries of bf16 with heads of 64 and 128 dimensions; see its contract.
-void check_hopper(const Value& value, const ModelSpec& model) {
+static void check_hopper(const Value& value, const ModelSpec& model) {
   if (model.dtype != DType::bf16) {
     value.fail(fmt::format("'attention_kernel' is hopper, which has no {}; expected dtype bf16",
                            name(model.dtype)));

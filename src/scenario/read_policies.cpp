@@ -1,7 +1,6 @@
 // What hardware and libraries leave open: how sums are taken.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -12,9 +14,40 @@
 namespace cpverify::scenario {
 namespace {
 
-bool has(const Scenario& scenario, StrategyKind strategy) {
-  return std::find(scenario.strategies.begin(), scenario.strategies.end(), strategy) !=
-         scenario.strategies.end();
+/// Ulysses gives every rank whole query heads, and the KV heads that they read: several each, or
+/// one to several ranks.
+std::string why_not_ulysses(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  const std::uint32_t heads_q = scenario.model.num_heads_q / topology.tp;
+  const std::uint32_t heads_kv = std::max(1U, scenario.model.num_heads_kv / topology.tp);
+  if (heads_q % topology.cp != 0) {
+    return fmt::format(
+        "deals {} query heads of a rank out to {} context-parallel ranks; expected a multiple of "
+        "{}",
+        heads_q, topology.cp, topology.cp);
+  }
+  if (heads_kv % topology.cp != 0 && topology.cp % heads_kv != 0) {
+    return fmt::format(
+        "deals {} KV heads of a rank out to {} context-parallel ranks; expected a multiple or a "
+        "divisor of {}",
+        heads_kv, topology.cp, topology.cp);
+  }
+  return {};
+}
+
+std::string why_not_dcp(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.kv_sharding == KvSharding::dcp || topology.cp == 1) return {};
+  return fmt::format(
+      "runs on one context-parallel rank, and kv_sharding pcp_dcp divides the cache among {}; "
+      "expected kv_sharding dcp",
+      topology.cp);
+}
+
+std::string why_not(const Scenario& scenario, StrategyKind strategy) {
+  if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);
+  if (strategy == StrategyKind::dcp) return why_not_dcp(scenario);
+  return {};
 }
 
 }  // namespace
@@ -23,15 +56,8 @@ void read_strategies(const Map& file, Scenario& scenario) {
   const std::optional<Value> value = file.find("strategies");
   if (!value) return;
   scenario.strategies = choices(*value, kStrategies);
-  const TopologySpec& topology = scenario.topology;
-  const bool is_over_prefill = topology.kv_sharding == KvSharding::pcp_dcp && topology.cp > 1;
-  if (has(scenario, StrategyKind::dcp) && is_over_prefill) {
-    value->fail(
-        fmt::format("'strategies' has dcp, which runs on one context-parallel rank, and "
-                    "kv_sharding pcp_dcp divides the cache among {}; expected kv_sharding "
-                    "dcp",
-                    topology.cp));
-  }
+  const std::string text = refused_strategy(scenario);
+  if (!text.empty()) value->fail(fmt::format("'strategies' has {}", text));
 }
 
 void read_dcp(const Map& file, Scenario& scenario) {
@@ -52,3 +78,15 @@ void read_dcp(const Map& file, Scenario& scenario) {
 }
 
 }  // namespace cpverify::scenario
+
+namespace cpverify {
+
+std::string refused_strategy(const Scenario& scenario) {
+  for (const StrategyKind strategy : scenario.strategies) {
+    const std::string reason = scenario::why_not(scenario, strategy);
+    if (!reason.empty()) return fmt::format("{}, which {}", name(strategy), reason);
+  }
+  return {};
+}
+
+}  // namespace cpverify

@@ -51,6 +51,8 @@ std::string_view name(DcpCombine combine) noexcept {
       return "ag_rs";
     case DcpCombine::ag_rs_f32:
       return "ag_rs_f32";
+    case DcpCombine::ag_ar:
+      return "ag_ar";
     case DcpCombine::a2a:
       return "a2a";
   }
@@ -91,10 +93,22 @@ std::string_view name(StrategyKind kind) noexcept {
       return "single";
     case StrategyKind::zigzag:
       return "zigzag";
+    case StrategyKind::zigzag_combined:
+      return "zigzag_combined";
+    case StrategyKind::interleave:
+      return "interleave";
+    case StrategyKind::contiguous:
+      return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
     case StrategyKind::pcp_virtual_batch:
       return "pcp_virtual_batch";
+    case StrategyKind::ring:
+      return "ring";
+    case StrategyKind::ring_contiguous:
+      return "ring_contiguous";
+    case StrategyKind::ulysses:
+      return "ulysses";
     case StrategyKind::launch:
       return "launch";
   }

@@ -13,6 +13,7 @@ using Action = std::function<int()>;
 void add_run_command(CLI::App& app, Action& action);
 void add_show_command(CLI::App& app, Action& action);
 void add_kernel_command(CLI::App& app, Action& action);
+void add_plan_command(CLI::App& app, Action& action);
 /// `cpverify --scenario FILE [flags of run]`.
 void add_scenario_option(CLI::App& app, Action& action);
 

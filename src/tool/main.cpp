@@ -32,6 +32,7 @@ int parse_and_act(int argc, char** argv) {
   add_run_command(app, action);
   add_show_command(app, action);
   add_kernel_command(app, action);
+  add_plan_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -149,6 +149,7 @@ class WordOf : public CLI::Validator {
   static std::string unknown(const char* what, const std::string& word,
                              const std::map<std::string, Enum>& words) {
     std::vector<std::string> allowed;
+    allowed.reserve(words.size());
     for (const auto& entry : words) allowed.push_back(entry.first);
     return fmt::format("unknown {} '{}'{}; allowed: {}", what, word, did_you_mean(word, allowed),
                        fmt::join(allowed, ", "));

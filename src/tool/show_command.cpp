@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +12,9 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "layout/split_svg.hpp"
+#include "layout/splits.hpp"
+#include "layout/topology.hpp"
 #include "mutants/defects.hpp"
 #include "report/report.hpp"
 #include "tool/commands.hpp"
@@ -24,8 +28,59 @@ struct ShowFlags {
   std::string path;
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> step;
+  std::string svg;  ///< Where to draw to; empty: print instead.
   bool is_json = false;
 };
+
+/// The split that a strategy's plan makes of a step.
+layout::SplitKind kind_of(StrategyKind strategy) {
+  if (strategy == StrategyKind::ring_contiguous) return layout::SplitKind::ring;
+  for (const layout::SplitKind kind : layout::all_split_kinds()) {
+    if (layout::name(kind) == name(strategy)) return kind;
+  }
+  return layout::SplitKind::single;
+}
+
+/// The geometry of a strategy in one tensor-parallel rank, or in one decode group of them.
+layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
+  const TopologySpec world = layout::world_of(scenario.topology, strategy);
+  layout::SplitSpec spec;
+  spec.kind = kind_of(strategy);
+  spec.cp = world.cp;
+  spec.block_size =
+      scenario.cache.block_size * (strategy == StrategyKind::dcp ? 1 : world.kv_shards());
+  spec.num_heads_q = scenario.model.num_heads_q / world.tp;
+  if (strategy == StrategyKind::dcp) {
+    spec.dcp = world.dcp;
+    spec.interleave_size = world.kv_interleave;
+    spec.num_heads_q *= world.dcp;
+    spec.visibility = scenario.dcp.visibility == DcpVisibility::split ? layout::Visibility::split
+                                                                      : layout::Visibility::cached;
+  }
+  if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
+  return spec;
+}
+
+layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
+  const Scenario& scenario = problem.scenario;
+  const layout::SplitSpec spec = spec_of(scenario, plan.strategy);
+  std::vector<layout::SplitRow> rows;
+  std::vector<std::string> names;
+  for (const StepRow& row : problem.steps[plan.step].rows) {
+    rows.push_back({row.computed, row.scheduled, row.state == RowState::decode});
+    names.push_back(scenario.requests[row.request.value()].id);
+  }
+  return {fmt::format("{}, step {}, strategy {}, {} ranks", scenario.name, plan.step,
+                      name(plan.strategy), plan.ranks.size()),
+          layout::BatchSplit{spec, std::move(rows)}, std::move(names)};
+}
+
+void draw(const Problem& problem, const std::vector<Plan>& plans, const std::string& path) {
+  std::vector<layout::SplitPicture> pictures;
+  pictures.reserve(plans.size());
+  for (const Plan& plan : plans) pictures.push_back(picture_of(problem, plan));
+  write_output(path, layout::splits_svg(pictures));
+}
 
 void keep_rank(Plan& plan, std::uint32_t rank) {
   if (rank >= plan.ranks.size()) {
@@ -48,6 +103,10 @@ int show(const ShowFlags& flags) {
   std::vector<Plan> plans =
       mutants::make_subject_plans(problem, problem.scenario.strategies.back());
   if (flags.step) plans = {plans[*flags.step]};
+  if (!flags.svg.empty()) {
+    draw(problem, plans, flags.svg);
+    return kExitPassed;
+  }
   if (flags.rank) {
     for (Plan& plan : plans) keep_rank(plan, *flags.rank);
   }
@@ -64,6 +123,10 @@ void add_show_command(CLI::App& app, Action& action) {
   command->add_option("file", flags->path, "Scenario file")->required()->type_name("FILE");
   command->add_option("--rank", flags->rank, "Only this world rank")->type_name("R");
   command->add_option("--step", flags->step, "Only this scheduler step")->type_name("K");
+  command
+      ->add_option("--svg", flags->svg,
+                   "Draw who holds and computes what, instead of printing; all ranks of tp rank 0")
+      ->type_name("FILE");
   command->add_flag("--json", flags->is_json, "Every metadata array under its name, as JSON");
   command->callback([flags, &action] { action = [flags] { return show(*flags); }; });
 }

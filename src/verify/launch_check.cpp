@@ -1,6 +1,5 @@
 #include "verify/launch_check.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

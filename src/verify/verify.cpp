@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -74,7 +73,7 @@ class Verification {
   [[nodiscard]] std::vector<reference::StepReference> make_references(DataMode values) const;
   [[nodiscard]] bool is_clean(const std::vector<Plan>& made) const;
   run::RunCapture execute(StrategyKind strategy, DataMode mode);
-  const run::RunCapture* run_of(StrategyKind strategy, DataMode mode) const;
+  [[nodiscard]] const run::RunCapture* run_of(StrategyKind strategy, DataMode mode) const;
   CellVerdict judge(StrategyKind strategy, DataMode mode);
 
   const VerifyOptions& options_;
@@ -108,6 +107,7 @@ void Verification::make_plans_and_data() {
   }
   for (const DataMode mode : scenario().data.modes) values_.try_emplace(values_of(mode));
   std::vector<Task> tasks;
+  tasks.reserve(plans_.size());
   for (auto& entry : plans_) {
     tasks.emplace_back([this, &entry] {
       Plans& plans = entry.second;
@@ -125,6 +125,7 @@ void Verification::make_plans_and_data() {
 
 std::vector<reference::StepReference> Verification::make_references(DataMode values) const {
   std::vector<reference::StepReference> made;
+  made.reserve(problem_.steps.size());
   for (const Step& step : problem_.steps) {
     made.push_back(reference::step_reference(problem_, step.index, values_.at(values).data.get()));
   }
@@ -142,6 +143,7 @@ void Verification::make_references_and_runs() {
     }
   }
   std::vector<Task> tasks;
+  tasks.reserve(values_.size());
   for (auto& entry : values_) {
     tasks.emplace_back([this, &entry] {
       entry.second.references.make([&] { return make_references(entry.first); });
@@ -243,6 +245,13 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   const bool is_problem = !effective.launch;
   if (is_problem && !options.strategies.empty()) effective.strategies = options.strategies;
   if (is_problem && !options.modes.empty()) effective.data.modes = options.modes;
+
+  if (is_problem) {
+    const std::string refused = refused_strategy(effective);
+    if (!refused.empty()) {
+      throw InputError{fmt::format("{}: --strategy {}", effective.path.generic_string(), refused)};
+    }
+  }
 
   const bool is_default_schedule = effective.schedule.policy == SchedulePolicy::round_robin &&
                                    effective.schedule.threads == ThreadScheduling::converged;

@@ -22,7 +22,7 @@ inline constexpr std::array kLayers{
     Layer{"gpu", "support"},
     Layer{"sim", "gpu numerics support"},
     Layer{"collectives", "gpu numerics support"},
-    Layer{"run", "gpu plan numerics support"},
+    Layer{"run", "gpu layout plan numerics support"},
     Layer{"judge", "run plan scenario numerics support reference"},
     Layer{"mutants", "plan layout scenario support"},
     Layer{"report", "support"},

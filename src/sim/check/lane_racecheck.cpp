@@ -2,7 +2,6 @@
 
 #include <array>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,7 +51,7 @@ void LaneRacecheck::on_cta(const std::array<std::uint32_t, 3>& /*cta*/) noexcept
   order_.begin_cta();
 }
 
-void LaneRacecheck::on_ordered(std::uint32_t warps) noexcept {
+void LaneRacecheck::on_ordered(std::uint32_t /*rank*/, std::uint32_t warps) noexcept {
   for (std::uint32_t warp = 0; warp < warp_count_; ++warp) {
     if ((warps >> warp & 1U) != 0) order_.synchronise(warp, ~0U);
   }

@@ -27,7 +27,7 @@ class LaneRacecheck final : public Observer {
   [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
   void on_cta(const std::array<std::uint32_t, 3>& cta) noexcept override;
-  void on_ordered(std::uint32_t warps) noexcept override;
+  void on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept override;
   void on_lanes_ordered(std::uint32_t warp, std::uint32_t lanes) noexcept override;
   void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
 

@@ -7,18 +7,17 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "cpverify/fault.hpp"
-#include "cpverify/observer.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/register_place.hpp"
 #include "sim/check/special_values.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/type.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
@@ -411,10 +410,12 @@ void NanFlow::write_marks(const FlowStep& step) {
 }
 
 void NanFlow::after(const FlowStep& step) {
+  // Its registers change when it is computed.
+  if (is_delayed(step.insn->op)) return;
   switch (step.flow->kind) {
     case FlowKind::compute:
     case FlowKind::matrix:
-      if (!is_move(step.insn->op) && !is_delayed(step.insn->op)) compute(step);
+      if (!is_move(step.insn->op)) compute(step);
       break;
     case FlowKind::load:
       load(step);

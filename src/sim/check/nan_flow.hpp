@@ -12,6 +12,7 @@
 #include "cpverify/fault.hpp"
 #include "sim/check/nan_origins.hpp"
 #include "sim/check/special_values.hpp"
+#include "sim/isa/type.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/flow.hpp"
 #include "sim/machine/warp.hpp"
@@ -19,6 +20,7 @@
 namespace cpverify::sim {
 
 struct LaunchState;
+struct GroupProduct;
 
 /// Nancheck. Finds the instruction that made a NaN of operands that are none, or an infinity of
 /// finite ones, and follows the value through registers and memory. Where it is stored to global
@@ -34,6 +36,8 @@ class NanFlow final : public FlowChecker {
   [[nodiscard]] bool is_following(const Warp& /*warp*/) const noexcept override { return true; }
   void before(const FlowStep& step) override;
   void after(const FlowStep& step) override;
+  void before_product(const Cta& cta, std::size_t first, const GroupProduct& product) override;
+  void after_product(Cta& cta, std::size_t first, const GroupProduct& product) override;
 
   /// One per instruction that made such values and kind.
   [[nodiscard]] std::vector<Fault> take_faults() { return std::move(faults_); }
@@ -54,6 +58,19 @@ class NanFlow final : public FlowChecker {
     std::array<std::uint32_t, kLanes> nodes{};
   };
 
+  /// A register of D of a wgmma that has been computed.
+  struct ProductSum {
+    const GroupProduct* product = nullptr;
+    Warp* warp = nullptr;
+    const FlowOperand* operand = nullptr;
+    FloatShape shape{Type::f32, 1};
+    const std::uint32_t* before = nullptr;  ///< [lane]: what was added to.
+    bool is_made_here = false;              ///< What is special: no operand is.
+  };
+
+  void mark_sum(const ProductSum& sum);
+  [[nodiscard]] std::uint32_t made_by_product(const ProductSum& sum, std::size_t lane,
+                                              FloatClass result, std::uint64_t before);
   [[nodiscard]] std::uint64_t input_bits(std::size_t source, std::size_t lane) const;
   void add_input(const FlowStep& step, std::size_t source, std::size_t lane, std::uint32_t element,
                  Type type);
@@ -90,7 +107,8 @@ class NanFlow final : public FlowChecker {
   SpecialValueMemory* memory_;
   NanOrigins origins_;
   std::vector<const FlowOperand*> sources_;
-  std::vector<std::uint64_t> values_;  ///< [source][lane], before the instruction.
+  std::vector<std::uint64_t> values_;       ///< [source][lane], before the instruction.
+  std::vector<std::uint32_t> sums_before_;  ///< Of a wgmma: [warp][register of D][lane].
   std::vector<Input> inputs_;
   std::vector<Mark> marks_;
   std::map<std::pair<const CheckedBytes*, std::uint64_t>, std::uint32_t> near_;  ///< By half word.

@@ -19,7 +19,7 @@
 #include "sim/machine/cta.hpp"
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
-#include "sim/machine/global_memory.hpp"
+#include "sim/machine/register_shadow.hpp"
 #include "sim/machine/warp.hpp"
 
 /// The part of nancheck that knows memory: where marked values are stored, and loaded again.

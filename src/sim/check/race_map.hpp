@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "cpverify/observer.hpp"
+#include "sim/check/race_line.hpp"
 #include "sim/check/race_order.hpp"
 
 namespace cpverify::sim {
 
 /// Who has touched the bytes of one memory object. One runner (warp or CTA) acts at a time; what
 /// the others did before it, and not before a point that orders everything, is old. Bits say which
-/// bytes, exactly; labels say who, one per 4 bytes: the last writer and the first reader.
+/// bytes, exactly; labels say who, one per 4 bytes: the last writer and the first reader. Lines
+/// that are touched as a whole only have one label for all their bytes, and no bits.
 class RaceMap {
  public:
   struct Touch {
@@ -35,7 +37,8 @@ class RaceMap {
     std::uint64_t offset = 0;  ///< First byte of the lowest of the lanes that both touch.
   };
 
-  explicit RaceMap(std::uint64_t size_bytes) : pages_((size_bytes + kPageBytes - 1) / kPageBytes) {}
+  explicit RaceMap(std::uint64_t size_bytes)
+      : blocks_((size_bytes + kPageBytes - 1) / kPageBytes) {}
   ~RaceMap();  ///< Keeps pages for the next maps of this thread.
   RaceMap(const RaceMap&) = delete;
   RaceMap& operator=(const RaceMap&) = delete;
@@ -44,6 +47,10 @@ class RaceMap {
 
   /// Adds an access, and to `conflicts` what it races with.
   void touch(const Touch& touch, std::vector<Conflict>& conflicts);
+  /// The same for a touch by all lanes, neither strong nor pending, of one place or of places side
+  /// by side from `offset` on; its addresses are not looked at. False when it may race with
+  /// something: it is to be added again by touch(), which does nothing twice.
+  [[nodiscard]] bool touch_plain(const Touch& touch, bool is_uniform, std::uint64_t offset);
   /// A pending touch has ended: from here on it is an ordinary one of the runner.
   void complete(const Touch& touch);
   /// Another runner begins.
@@ -65,12 +72,20 @@ class RaceMap {
     Bits pending{};
     std::array<RaceLabel, kPageBytes / 4> labels;  ///< Only where there are bits.
   };
+  struct Block;
+  /// Bits and labels of a block.
   struct Page {
     Set reads;
     Set writes;
     bool is_dirty = false;  ///< Has bits in own.
     bool is_old = false;    ///< May have bits in old.
-    std::size_t index = 0;
+    Block* block = nullptr;
+  };
+  /// What is known of kPageBytes bytes.
+  struct Block {
+    std::array<RaceLine, kPageBytes / RaceLine::kBytes> lines;
+    std::uint32_t detailed = 0;  ///< Bit i: line i is in the page, and not in `lines`.
+    Page* page = nullptr;        ///< May be null while no line is.
   };
   /// Lanes that follow each other without a gap, within one word of bits.
   struct Run {
@@ -80,12 +95,24 @@ class RaceMap {
     std::uint32_t lane_count = 0;
   };
 
+  struct Pool;
+
   template <class Visit>
-  void for_each_run(const Touch& touch, Visit visit);
-  [[nodiscard]] Page& dirty_page(std::uint64_t offset);
-  [[nodiscard]] Page& new_dirty_page(std::uint64_t index);
+  static void for_each_run(const Touch& touch, Visit visit);
+  template <class Visit>
+  static void for_each_dense_run(std::uint64_t first, std::uint32_t size_bytes, Visit visit);
+  [[nodiscard]] Block& block_at(std::uint64_t offset);
+  [[nodiscard]] Block& new_block(std::uint64_t index);
+  [[nodiscard]] Page& detailed_page(std::uint64_t offset);
+  void add_detail(Block& block, std::size_t line);
+  void make_dirty(Block& block);
+  template <class Visit>
+  static void for_each_word(const Page& page, Visit visit);
   void release(Page& page);
-  static std::vector<std::unique_ptr<Page>>& pool();
+  static Pool& pool();
+  void absorb_pages() noexcept;
+  [[nodiscard]] bool touch_line(const Touch& touch, std::uint64_t offset, std::uint32_t lane);
+  [[nodiscard]] bool touch_quietly(const Touch& touch, const Run& run);
   void read_blocks(const Touch& touch, std::vector<Conflict>& conflicts);
   static void find_any(const Touch& touch, const Run& run, const Page& page,
                        std::vector<Conflict>& conflicts);
@@ -95,11 +122,14 @@ class RaceMap {
   static void label_parts(const Touch& touch, const Run& run, Set& set);
   static bool find(const Touch& touch, const Run& run, const Set& set, Conflict& conflict);
 
-  std::vector<Page*> pages_;
+  RaceClock clock_;
+  std::vector<Block*> blocks_;
+  std::vector<std::unique_ptr<Block>> block_storage_;
   std::vector<std::unique_ptr<Page>> storage_;
   std::vector<Page*> spare_;  ///< Without bits.
   std::vector<Page*> dirty_;
   std::vector<Page*> old_;
+  std::vector<Conflict> maybe_;  ///< Of a plain touch.
 };
 
 }  // namespace cpverify::sim

@@ -75,6 +75,10 @@ void CtaOrder::begin_cta(const std::array<std::uint32_t, 3>& cta) {
   acquired_.clear();
 }
 
+void CtaOrder::run_cta(const std::array<std::uint32_t, 3>& cta) {
+  if (ctas_.back() != cta) ctas_.push_back(cta);
+}
+
 void CtaOrder::fence() {
   fenced_ = static_cast<std::uint32_t>(ctas_.size());
   begin_stretch();

@@ -21,10 +21,15 @@ struct RaceLabel {
 
   static RaceLabel make(std::uint32_t time, const ExecutionPoint& point, bool is_strong,
                         bool is_async) {
-    const std::uint32_t instruction =
-        point.instruction < kInstructionMax ? point.instruction : kInstructionMax;
-    return {time, instruction << 12 | static_cast<std::uint32_t>(is_async) << 11 |
-                      static_cast<std::uint32_t>(is_strong) << 10 | point.warp << 5};
+    RaceLabel label = make_plain(time, point.instruction, point.warp);
+    label.packed |=
+        static_cast<std::uint32_t>(is_async) << 11 | static_cast<std::uint32_t>(is_strong) << 10;
+    return label;
+  }
+  /// Neither strong nor asynchronous.
+  static RaceLabel make_plain(std::uint32_t time, std::uint32_t instruction, std::uint32_t warp) {
+    return {time,
+            (instruction < kInstructionMax ? instruction : kInstructionMax) << 12 | warp << 5};
   }
   [[nodiscard]] std::uint32_t lane() const noexcept { return packed & 31U; }
   [[nodiscard]] std::uint32_t warp() const noexcept { return packed >> 5 & 31U; }
@@ -86,6 +91,8 @@ class WarpOrder final : public RaceOrder {
 class CtaOrder final : public RaceOrder {
  public:
   void begin_cta(const std::array<std::uint32_t, 3>& cta);
+  /// For clusters, which count as one CTA here: from here on this one of it runs.
+  void run_cta(const std::array<std::uint32_t, 3>& cta);
   void fence();
   /// An atomic or strong access of one address.
   void synchronise(std::uint64_t address, AccessKind kind, MemoryOrder order);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include <fmt/format.h>
 
@@ -16,10 +15,8 @@
 #include "sim/check/race_detail.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
-#include "sim/check/source_text.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
-#include "sim/isa/opcode.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -33,10 +30,13 @@ bool is_async(AccessKind kind) {
 }  // namespace
 
 Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_count)
-    : faults_{&faults},
-      code_{&code},
+    : report_{faults, code},
       all_warps_{warp_count >= kWarpLanes ? ~0U : (1U << warp_count) - 1},
       last_maps_(code.insns.size()) {
+  is_strong_.reserve(code.forms.size());
+  for (const Form& form : code.forms) {
+    is_strong_.push_back(form.modifiers.order != MemoryOrder::weak);
+  }
   has_async_reads_ = std::any_of(code.insns.begin(), code.insns.end(),
                                  [](const Insn& insn) { return is_bulk(insn.op); });
 }
@@ -65,7 +65,7 @@ void Racecheck::begin_warp(std::uint32_t warp) noexcept {
   absorb_all();
 }
 
-void Racecheck::on_ordered(std::uint32_t warps) noexcept {
+void Racecheck::on_ordered(std::uint32_t /*rank*/, std::uint32_t warps) noexcept {
   if (warps != all_warps_) {
     warp_order_.synchronise(warps);
     absorb_all();
@@ -106,47 +106,37 @@ void Racecheck::on_mbarrier(const ExecutionPoint& point, std::uint32_t offset,
   }
 }
 
-/// cp.async writes as ordinary stores do, as far as bulk copies are concerned.
-bool Racecheck::is_ordinary_write(const ExecutionPoint& point,
-                                  const AccessEvent& event) const noexcept {
-  if (event.kind == AccessKind::write || event.kind == AccessKind::atomic) return true;
-  return event.kind == AccessKind::async_write &&
-         code_->insns[point.instruction].op == Op::cp_async;
-}
-
-/// Shared memory between ordinary writes and asynchronous reads.
-void Racecheck::check_proxy(const ExecutionPoint& point, const AccessEvent& event) {
-  if (proxies_ == nullptr) proxies_ = std::make_unique<ProxyMap>(event.object_bytes);
-  for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
-    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
-    const std::uint64_t offset = event.addresses[lane];
-    if (is_ordinary_write(point, event)) {
-      RaceLabel label = RaceLabel::make(warp_order_.time(), point, false, false);
-      label.packed += lane;
-      proxies_->write(offset, event.size_bytes, label);
-      continue;
-    }
-    if (event.kind != AccessKind::async_read) continue;
-    const RaceLabel* const writer = proxies_->find(offset, event.size_bytes);
-    if (writer == nullptr) continue;
-    const std::string detail = fmt::format(
-        "this asynchronous read may miss the write by {}{}: no fence.proxy.async is between them",
-        thread_name(point, writer->warp(), writer->lane()),
-        source_of(*code_, writer->instruction()));
-    ViolationEvent violation = race_event(event, 1U << lane);
-    violation.address = offset;
-    violation.detail = detail;
-    faults_->add(point, violation);
-  }
-}
-
-Racecheck::Maps& Racecheck::maps_of(const ExecutionPoint& point, const AccessEvent& event) {
-  auto& [base, maps] = last_maps_[point.instruction];
-  if (maps == nullptr || base != event.base) {
-    maps = &global_.try_emplace(event.base, event.object_bytes).first->second;
-    base = event.base;
+Racecheck::Maps& Racecheck::maps_of(std::uint32_t instruction, std::uint64_t base,
+                                    std::uint64_t object_bytes) {
+  auto& [last_base, maps] = last_maps_[instruction];
+  if (maps == nullptr || last_base != base) {
+    maps = &global_.try_emplace(base, object_bytes).first->second;
+    last_base = base;
   }
   return *maps;
+}
+
+/// Nothing happens twice when on_access() follows.
+bool Racecheck::on_plain_access(const PlainAccessEvent& event) noexcept {
+  const bool is_write = event.kind == AccessKind::write;
+  // Lanes that store to one place are compared.
+  if (is_strong_[event.instruction] || (is_write && event.is_uniform)) return false;
+  begin_warp(event.warp);
+  RaceMap::Touch touch;
+  touch.kind = event.kind;
+  touch.lanes = ~0U;
+  touch.size_bytes = event.size_bytes;
+  touch.label = RaceLabel::make_plain(warp_order_.time(), event.instruction, event.warp);
+  touch.order = &warp_order_;
+  if (event.space == MemorySpace::shared) {
+    return shared_ != nullptr && !has_async_reads_ &&
+           shared_->touch_plain(touch, event.is_uniform, event.offset);
+  }
+  Maps& maps = maps_of(event.instruction, event.base, event.object_bytes);
+  if (!maps.warps.touch_plain(touch, event.is_uniform, event.offset)) return false;
+  touch.label.time = cta_order_.time();
+  touch.order = &cta_order_;
+  return maps.ctas.touch_plain(touch, event.is_uniform, event.offset);
 }
 
 RaceMap::Touch Racecheck::touch_of(const ExecutionPoint& point,
@@ -166,16 +156,18 @@ RaceMap::Touch Racecheck::touch_of(const ExecutionPoint& point,
 void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept {
   if (event.space != MemorySpace::shared && event.space != MemorySpace::global) return;
   begin_warp(point.warp);
-  if (event.kind == AccessKind::write) check_lanes(point, event);
+  if (event.kind == AccessKind::write) report_.check_lanes(point, event);
   RaceMap::Touch touch = touch_of(point, event);
   if (event.space == MemorySpace::shared) {
     if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(event.object_bytes);
     shared_->touch(touch, conflicts_);
     if (!conflicts_.empty()) report(point, event, false);
-    if (has_async_reads_) check_proxy(point, event);
+    if (!has_async_reads_) return;
+    if (proxies_ == nullptr) proxies_ = std::make_unique<ProxyMap>(event.object_bytes);
+    report_.check_proxy(point, event, warp_order_.time(), *proxies_);
     return;
   }
-  Maps& maps = maps_of(point, event);
+  Maps& maps = maps_of(point.instruction, event.base, event.object_bytes);
   maps.warps.touch(touch, conflicts_);
   if (!conflicts_.empty()) report(point, event, false);
   const bool is_strong_between_ctas = is_strong(event) && !event.is_cta_scope;
@@ -203,67 +195,11 @@ void Racecheck::on_completed(const ExecutionPoint& point, const AccessEvent& eve
   if (maps != global_.end()) maps->second.warps.complete(touch);
 }
 
-/// Lanes of one instruction that store different values to one byte.
-void Racecheck::check_lanes(const ExecutionPoint& point, const AccessEvent& event) {
-  std::array<std::uint64_t, kWarpLanes> keys{};  // Address and, in the low bits, lane.
-  std::size_t count = 0;
-  bool is_ascending = true;
-  for (std::uint32_t left = event.lanes; left != 0; left &= left - 1) {
-    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
-    keys[count] = event.addresses[lane] * kWarpLanes + lane;
-    is_ascending =
-        is_ascending && (count == 0 || keys[count - 1] / kWarpLanes < event.addresses[lane]);
-    ++count;
-  }
-  // Aligned accesses of one size overlap only when they are equal.
-  if (is_ascending) return;
-  std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(count));
-  for (std::size_t i = 1; i < count; ++i) {
-    const auto lane = static_cast<std::uint32_t>(keys[i] % kWarpLanes);
-    const auto other = static_cast<std::uint32_t>(keys[i - 1] % kWarpLanes);
-    if (keys[i] / kWarpLanes != keys[i - 1] / kWarpLanes || is_strong(event)) continue;
-    if (is_equal_store(event, lane, other)) {
-      ++same_value_stores_;
-      continue;
-    }
-    ViolationEvent violation = race_event(event, 1U << lane);
-    violation.address = event.addresses[lane];
-    const std::string detail =
-        fmt::format("two lanes of one instruction store different values: {} and {}",
-                    thread_name(point, point.warp, other), thread_name(point, point.warp, lane));
-    violation.detail = detail;
-    faults_->add(point, violation);
-  }
-}
-
 void Racecheck::report(const ExecutionPoint& point, const AccessEvent& event,
                        bool is_between_ctas) {
   for (const RaceMap::Conflict& conflict : conflicts_) {
-    std::uint32_t lanes = conflict.lanes;
-    if (conflict.is_earlier_write && event.kind == AccessKind::write) {
-      for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-        const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
-        if (is_same_value(event, lane)) lanes &= ~(1U << lane);
-      }
-      same_value_stores_ += static_cast<std::uint64_t>(std::popcount(conflict.lanes & ~lanes));
-    }
-    if (lanes == 0) continue;
-    const RaceLabel& earlier = conflict.earlier;
-    const std::uint32_t instruction = earlier.instruction();
-    const bool is_known = instruction < code_->forms.size();
-    const AccessKind kind =
-        is_known ? kind_of(code_->forms[instruction].op, conflict.is_earlier_write)
-                 : (conflict.is_earlier_write ? AccessKind::write : AccessKind::read);
-    const std::array<std::uint32_t, 3>& cta =
-        is_between_ctas ? cta_order_.cta_at(earlier.time) : point.cta;
-    const std::string detail = fmt::format(
-        "this {} and the {} by cta ({},{},{}) {}{} are in no order", verb(event.kind), verb(kind),
-        cta[0], cta[1], cta[2], thread_name(point, earlier.warp(), earlier.lane()),
-        source_text(*code_, instruction));
-    ViolationEvent violation = race_event(event, lanes);
-    violation.address = event.base + conflict.offset;
-    violation.detail = detail;
-    faults_->add(point, violation);
+    report_.add(point, event, conflict,
+                is_between_ctas ? cta_order_.cta_at(conflict.earlier.time) : point.cta);
   }
   conflicts_.clear();
 }

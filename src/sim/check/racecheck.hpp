@@ -13,6 +13,7 @@
 #include "sim/check/proxy_map.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
+#include "sim/check/race_report.hpp"
 #include "sim/isa/code.hpp"
 
 namespace cpverify::sim {
@@ -28,8 +29,9 @@ class Racecheck final : public Observer {
 
   [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
+  [[nodiscard]] bool on_plain_access(const PlainAccessEvent& event) noexcept override;
   void on_cta(const std::array<std::uint32_t, 3>& cta) noexcept override;
-  void on_ordered(std::uint32_t warps) noexcept override;
+  void on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept override;
   void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
   void on_fence(const ExecutionPoint& point) noexcept override;
   void on_proxy_fence(const ExecutionPoint& point) noexcept override;
@@ -37,7 +39,9 @@ class Racecheck final : public Observer {
                    MbarrierEvent event) noexcept override;
 
   /// Stores that would race if they did not store what is there already; not reported.
-  [[nodiscard]] std::uint64_t same_value_stores() const noexcept { return same_value_stores_; }
+  [[nodiscard]] std::uint64_t same_value_stores() const noexcept {
+    return report_.same_value_stores();
+  }
 
  private:
   struct Maps {
@@ -54,20 +58,17 @@ class Racecheck final : public Observer {
 
   void begin_warp(std::uint32_t warp) noexcept;
   void absorb_all() noexcept;
-  void check_proxy(const ExecutionPoint& point, const AccessEvent& event);
-  [[nodiscard]] bool is_ordinary_write(const ExecutionPoint& point,
-                                       const AccessEvent& event) const noexcept;
-  [[nodiscard]] Maps& maps_of(const ExecutionPoint& point, const AccessEvent& event);
+  [[nodiscard]] Maps& maps_of(std::uint32_t instruction, std::uint64_t base,
+                              std::uint64_t object_bytes);
   [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point,
                                         const AccessEvent& event) const noexcept;
-  void check_lanes(const ExecutionPoint& point, const AccessEvent& event);
   void report(const ExecutionPoint& point, const AccessEvent& event, bool is_between_ctas);
 
-  FaultTable* faults_;
-  const Code* code_;
+  RaceReport report_;
   std::uint32_t all_warps_;
   WarpOrder warp_order_;
   CtaOrder cta_order_;
+  std::vector<bool> is_strong_;  ///< Per instruction: it has a memory order.
   std::unique_ptr<RaceMap> shared_;
   bool has_async_reads_ = false;       ///< The kernel may read shared memory asynchronously.
   std::unique_ptr<ProxyMap> proxies_;  ///< Only then.
@@ -76,7 +77,6 @@ class Racecheck final : public Observer {
   /// Per instruction: the maps that it used last, and their base.
   std::vector<std::pair<std::uint64_t, Maps*>> last_maps_;
   std::vector<RaceMap::Conflict> conflicts_;
-  std::uint64_t same_value_stores_ = 0;
 };
 
 }  // namespace cpverify::sim

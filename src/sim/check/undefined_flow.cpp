@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include "cpverify/observer.hpp"
 #include "sim/check/register_place.hpp"
 #include "sim/check/source_text.hpp"
+#include "sim/check/undefined_rules.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
@@ -20,6 +23,7 @@
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/register_shadow.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {

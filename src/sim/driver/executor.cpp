@@ -84,7 +84,7 @@ void Executor::execute(Context& context, WorkItem& item) {
   std::visit([this, &piece](auto& work) { run(piece, work); }, item.body);
 }
 
-void Executor::finish(const Piece& piece, const Problem& problem, Footprint footprint) {
+void Executor::finish(const Piece& piece, const Problem& problem, const Footprint& footprint) {
   time_ns_ += kPieceNs;
   for (const Span& span : footprint) time_ns_ += (span.end - span.begin) / kBytesPerNs;
   if (!is_harmless(problem)) return fail(piece, *problem);

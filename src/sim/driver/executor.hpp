@@ -78,7 +78,7 @@ class Executor {
   void run(const Piece& piece, FreeWork& work);
 
   /// A problem other than unwritten bytes is a fault and sticky; otherwise the bytes were touched.
-  void finish(const Piece& piece, const Problem& problem, Footprint footprint);
+  void finish(const Piece& piece, const Problem& problem, const Footprint& footprint);
   void fail(const Piece& piece, const MemoryProblem& problem);
 
   GlobalMemory& memory_;

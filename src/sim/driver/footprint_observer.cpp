@@ -16,6 +16,7 @@ namespace cpverify::sim {
 namespace {
 
 constexpr std::uint64_t kBits = 64;
+constexpr std::uint64_t kLanes = 32;
 constexpr std::size_t kRead = 0;
 constexpr std::size_t kWrite = 1;
 constexpr std::size_t kStrong = 2;
@@ -51,10 +52,10 @@ std::size_t use_of(const AccessEvent& event) noexcept {
 
 }  // namespace
 
-FootprintObserver::Bits& FootprintObserver::bits_of(const AccessEvent& event) {
-  if (last_ == nullptr || last_base_ != event.base) {
-    last_ = &by_base_[event.base];
-    last_base_ = event.base;
+FootprintObserver::Bits& FootprintObserver::bits_of(std::uint64_t base) {
+  if (last_ == nullptr || last_base_ != base) {
+    last_ = &by_base_[base];
+    last_base_ = base;
   }
   return *last_;
 }
@@ -79,7 +80,7 @@ void FootprintObserver::add_reach(const ExecutionPoint& point, const AccessEvent
 
 void FootprintObserver::on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept {
   if (event.space != MemorySpace::global || event.base == 0) return;
-  std::vector<std::uint64_t>& words = bits_of(event)[use_of(event)];
+  std::vector<std::uint64_t>& words = bits_of(event.base)[use_of(event)];
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t lowest = ~std::uint64_t{0};
@@ -98,6 +99,24 @@ void FootprintObserver::on_access(const ExecutionPoint& point, const AccessEvent
   }
   set_bits(words, begin, end);
   if (lowest < highest) add_reach(point, event, lowest, highest);
+}
+
+/// An access whose instruction has been seen there, and which may not be strong.
+bool FootprintObserver::on_plain_access(const PlainAccessEvent& event) noexcept {
+  if (event.space != MemorySpace::global) return true;
+  if (reaches_.size() <= event.instruction) return false;
+  const std::size_t use = event.kind == AccessKind::write ? kWrite : kRead;
+  const auto uses = static_cast<Uses>(1U << use);
+  const std::uint64_t begin = event.base + event.offset;
+  const std::uint64_t end = begin + event.size_bytes * (event.is_uniform ? 1 : kLanes);
+  for (Reach& reach : reaches_[event.instruction]) {
+    if (reach.base != event.base || reach.site.uses != uses) continue;
+    reach.site.begin = std::min(reach.site.begin, begin);
+    reach.site.end = std::max(reach.site.end, end);
+    set_bits(bits_of(event.base)[use], begin - event.base, end - event.base);
+    return true;
+  }
+  return false;
 }
 
 void FootprintObserver::add_words(std::uint64_t base, const Bits& bits, Footprint& footprint) {

@@ -15,6 +15,7 @@ class FootprintObserver final : public Observer {
  public:
   [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
+  [[nodiscard]] bool on_plain_access(const PlainAccessEvent& event) noexcept override;
 
   [[nodiscard]] Footprint footprint() const;
   /// In the order of the kernel's text.
@@ -32,7 +33,7 @@ class FootprintObserver final : public Observer {
 
   void add_reach(const ExecutionPoint& point, const AccessEvent& event, std::uint64_t begin,
                  std::uint64_t end);
-  [[nodiscard]] Bits& bits_of(const AccessEvent& event);
+  [[nodiscard]] Bits& bits_of(std::uint64_t base);
   static void add_words(std::uint64_t base, const Bits& bits, Footprint& footprint);
 
   std::map<std::uint64_t, Bits> by_base_;

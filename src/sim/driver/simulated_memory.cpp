@@ -8,6 +8,7 @@
 
 #include "cpverify/fault.hpp"
 #include "gpu/driver_types.hpp"
+#include "sim/driver/graph.hpp"
 #include "sim/driver/simulated_driver.hpp"
 #include "sim/driver/streams.hpp"
 #include "sim/driver/work.hpp"

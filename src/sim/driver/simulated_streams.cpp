@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "gpu/driver_types.hpp"
 #include "sim/driver/graph.hpp"
+#include "sim/driver/operation.hpp"
 #include "sim/driver/simulated_driver.hpp"
 #include "sim/driver/streams.hpp"
 #include "sim/driver/work.hpp"

@@ -1,10 +1,10 @@
 #include "sim/driver/stream_order.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "cpverify/schedule.hpp"
 #include "support/check.hpp"

@@ -60,8 +60,9 @@ Register InstructionDecoder::address_base(const Pending& pending, const Operand&
   const std::optional<Register> place = pending.scopes->find_register(operand.name);
   if (place) {
     base = *place;
-    if (base.width < 4) {
-      fail(operand.where, fmt::format("register '{}' is too narrow for an address", operand.name));
+    if (base.width < 4 || base.high_row != 0) {
+      fail(operand.where, fmt::format("register '{}' is too {} for an address", operand.name,
+                                      base.width < 4 ? "narrow" : "wide"));
     }
     if (space == Space::param) fail(operand.where, "parameters are addressed by name only");
   } else if (operand.name.empty()) {

@@ -75,6 +75,13 @@ struct LabelAst {
   Position where;
 };
 
+/// name: .branchtargets label, ...; what a brx.idx chooses from.
+struct BranchTargets {
+  std::string_view name;
+  std::vector<Operand> labels;
+  Position where;
+};
+
 /// .loc: the lines that follow come from here.
 struct LineMark {
   std::uint32_t file = 0;
@@ -85,7 +92,7 @@ struct ScopeOpen {};
 struct ScopeClose {};
 
 using Statement = std::variant<InstructionAst, RegisterDeclaration, VariableDeclaration, LabelAst,
-                               LineMark, ScopeOpen, ScopeClose>;
+                               BranchTargets, LineMark, ScopeOpen, ScopeClose>;
 
 /// An .entry or .func. A function that is only declared has no body.
 struct FunctionAst {

@@ -62,6 +62,7 @@ class EntryDecoder {
   void collect_labels(const FunctionAst& function, std::size_t begin, Scope& scope);
   void declare(const VariableDeclaration& declaration, Scope& scope);
   Variable place(const VariableDeclaration& declaration);
+  void decode_indexed_branch(const InstructionAst& instruction, ScopeStack& scopes);
   void decode_statement(const InstructionAst& instruction, ScopeStack& scopes);
   template <class Action>
   void attempt(const InstructionAst& instruction, const Action& action);
@@ -174,11 +175,19 @@ void EntryDecoder::collect_labels(const FunctionAst& function, std::size_t begin
     const Statement& statement = function.body[i];
     if (std::holds_alternative<ScopeOpen>(statement)) ++depth;
     if (std::holds_alternative<ScopeClose>(statement) && depth-- == 0) return;
+    if (depth != 0) continue;
+    const auto check_new = [&](std::string_view name, Position where) {
+      if (!scope.branch_targets.contains(name) && !scope.labels.contains(name)) return;
+      fail(where, fmt::format("label '{}' stands twice", name));
+    };
+    if (const auto* const targets = std::get_if<BranchTargets>(&statement)) {
+      check_new(targets->name, targets->where);
+      scope.branch_targets[targets->name] = targets;
+    }
     const auto* const label = std::get_if<LabelAst>(&statement);
-    if (label == nullptr || depth != 0) continue;
-    const auto [found, is_new] = scope.labels.try_emplace(label->name, 0);
-    if (!is_new) fail(label->where, fmt::format("label '{}' stands twice", label->name));
-    found->second = new_label();
+    if (label == nullptr) continue;
+    check_new(label->name, label->where);
+    scope.labels[label->name] = new_label();
   }
 }
 
@@ -272,6 +281,37 @@ void EntryDecoder::attempt(const InstructionAst& instruction, const Action& acti
   }
 }
 
+/// Lanes whose guard is false go around what the branch becomes.
+void EntryDecoder::decode_indexed_branch(const InstructionAst& instruction, ScopeStack& scopes) {
+  const std::vector<Operand>& operands = instruction.operands;
+  if (operands.size() != 2) {
+    fail(instruction.where, "brx.idx takes an index and the name of a list of labels");
+  }
+  const BranchTargets* const targets = scopes.find_branch_targets(operands[1].name);
+  if (targets == nullptr) {
+    fail(operands[1].where,
+         fmt::format("'{}' is no .branchtargets that is in reach", operands[1].name));
+  }
+  std::vector<std::uint32_t> labels;
+  for (const Operand& target : targets->labels) {
+    const std::optional<std::uint32_t> label = scopes.find_label(target.name);
+    if (!label) fail(target.where, fmt::format("label '{}' is not in reach", target.name));
+    labels.push_back(*label);
+  }
+  InstructionAst plain = instruction;
+  plain.guard = {};
+  if (instruction.guard.empty()) {
+    instructions_.branch_by_index(plain, labels, scopes);
+    return;
+  }
+  InstructionAst around = instruction;
+  around.is_guard_negated = !around.is_guard_negated;
+  const std::uint32_t after = new_label();
+  instructions_.branch(around, after, scopes);
+  instructions_.branch_by_index(plain, labels, scopes);
+  put_label(after);
+}
+
 void EntryDecoder::decode_statement(const InstructionAst& instruction, ScopeStack& scopes) {
   if (code_.insns.size() > kInstructionsMax) {
     fail(instruction.where, "kernel has more than a million instructions");
@@ -284,6 +324,10 @@ void EntryDecoder::decode_statement(const InstructionAst& instruction, ScopeStac
     return;
   }
   attempt(instruction, [&] {
+    if (instruction.name == "brx.idx" || instruction.name == "brx.idx.uni") {
+      decode_indexed_branch(instruction, scopes);
+      return;
+    }
     const bool is_return = instruction.name == "ret" || instruction.name == "ret.uni";
     if (!is_return || return_labels_.back() == kNoIndex) {
       instructions_.decode(instruction, scopes);

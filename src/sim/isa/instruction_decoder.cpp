@@ -69,6 +69,10 @@ bool may_widen(Op op) {
   return op == Op::ld || op == Op::ldu || info(op).name.starts_with("cvt_");
 }
 
+bool is_wide(Op op) noexcept {
+  return op == Op::ld_b128 || op == Op::st_b128 || op == Op::mov_b128;
+}
+
 bool has_carry(Op op) noexcept {
   return op >= Op::add_cc && op <= Op::madc_hi_cc;
 }
@@ -133,6 +137,10 @@ void InstructionDecoder::decode(const InstructionAst& ast, ScopeStack& scopes) {
   } else {
     decode_operands(pending);
   }
+  if (is_wide(pending.form.op)) {
+    finish_wide(pending);
+    return;
+  }
   if (has_carry(pending.form.op)) pending.rows.push_back(carry());
   place_rows(pending);
   finish(pending);
@@ -147,6 +155,38 @@ void InstructionDecoder::branch(const InstructionAst& ast, std::uint32_t label,
   decode_guard(pending);
   pending.insn.target = label;
   finish(pending);
+}
+
+/// Becomes a check of the index and, for each label but the last, a comparison and a branch, so
+/// that lanes part and meet as at any branch.
+void InstructionDecoder::branch_by_index(const InstructionAst& ast,
+                                         const std::vector<std::uint32_t>& labels,
+                                         ScopeStack& scopes) {
+  Pending check{};
+  check.ast = &ast;
+  check.scopes = &scopes;
+  check.form = find_form(ast);
+  temporaries_used_ = 0;
+  decode_source(check, ast.operands.front(), Type::u32);
+  check.rows.push_back(code_->registers.constant(labels.size(), 4));
+  place_rows(check);
+  finish(check);
+  Insn compare;
+  compare.r = {temporary(0), temporary(0), check.rows.front()};
+  Form equal{Op::setp_int, {}};
+  equal.modifiers.type = Type::u32;
+  compare.immediate = static_cast<std::int32_t>(equal.modifiers.compare) << kComparePosition;
+  Insn jump;
+  for (std::size_t i = 0; i + 1 < labels.size(); ++i) {
+    compare.r[3] = code_->registers.constant(i, 4);
+    emit(equal, compare, ast.where);
+    jump.guard = compare.r[0];
+    jump.target = labels[i];
+    emit({Op::bra, {}}, jump, ast.where);
+  }
+  jump.guard = 0;
+  jump.target = labels.back();
+  emit({Op::bra, {}}, jump, ast.where);
 }
 
 void InstructionDecoder::decode_guard(Pending& pending) {
@@ -209,6 +249,10 @@ void InstructionDecoder::decode_operand(Pending& pending, const OperandSpec& spe
   }
   if (spec.role > OperandSpec::Role::label) {
     decode_constant(pending, operand, spec.role);
+    return;
+  }
+  if (is_wide(pending.form.op)) {
+    decode_wide(pending, spec, operand);
     return;
   }
   const Type type = spec.type(pending.form.modifiers);
@@ -292,7 +336,7 @@ void InstructionDecoder::decode_target(Pending& pending, const Operand& operand,
     pending.rows.push_back(place->row);
     return;
   }
-  if (place->width < width || width == 0 || !may_widen(pending.form.op)) {
+  if (place->width < width || width == 0 || place->high_row != 0 || !may_widen(pending.form.op)) {
     fail(operand.where,
          fmt::format("register '{}' does not have the width of the operand: {} bytes "
                      "expected, {} found",
@@ -342,7 +386,11 @@ void InstructionDecoder::decode_source(Pending& pending, const Operand& operand,
   std::optional<Register> place = pending.scopes->find_register(operand.name);
   if (!place) {
     const std::optional<SpecialRegister> special = find_special_register(operand.name);
-    if (special) place = Register{code_->registers.special(*special), 4};
+    if (special == SpecialRegister::is_explicit_cluster) {
+      place = cluster_flag(pending);
+    } else if (special) {
+      place = Register{code_->registers.special(*special), 4};
+    }
     const std::optional<ClockRegister> which = find_clock(operand.name);
     if (which) place = clock(pending, *which);
   }
@@ -354,6 +402,7 @@ void InstructionDecoder::decode_source(Pending& pending, const Operand& operand,
     pending.rows.push_back(variable_row(*variable, operand, type));
     return;
   }
+  if (place->high_row != 0) fail(operand.where, "a register of 128 bits cannot stand here");
   if ((place->width == 0) != (width == 0) || place->width < width) {
     fail(operand.where,
          fmt::format("register '{}' is narrower than the operand: {} bytes expected, "

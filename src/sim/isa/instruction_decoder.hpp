@@ -38,6 +38,10 @@ class InstructionDecoder {
   void decode(const InstructionAst& ast, ScopeStack& scopes);
   /// A branch to `label` under the guard of `ast`.
   void branch(const InstructionAst& ast, std::uint32_t label, ScopeStack& scopes);
+  /// A brx.idx without a guard: `ast` has an index, and `labels`, of which there are some, are what
+  /// it chooses from.
+  void branch_by_index(const InstructionAst& ast, const std::vector<std::uint32_t>& labels,
+                       ScopeStack& scopes);
   void emit(const Form& form, const Insn& insn, Position where);
 
  private:
@@ -84,6 +88,11 @@ class InstructionDecoder {
   [[nodiscard]] std::uint32_t carry();
   [[nodiscard]] std::optional<Variable> find_variable(const ScopeStack& scopes,
                                                       std::string_view name) const;
+  /// Operands and instructions of 128 bits, of which the machine has two of 64 bits.
+  void decode_wide(Pending& pending, const OperandSpec& spec, const Operand& operand);
+  void finish_wide(Pending& pending);
+  /// %is_explicit_cluster, as a predicate.
+  [[nodiscard]] Register cluster_flag(Pending& pending);
   void place_rows(Pending& pending);
   void finish(Pending& pending);
   [[noreturn]] void fail(Position where, const std::string& message) const;

@@ -42,6 +42,7 @@ class Parser {
   void parse_function_attributes(FunctionAst& function);
   void parse_body(FunctionAst& function);
   void parse_directive(FunctionAst& function);
+  void parse_branch_targets(const Token& token, FunctionAst& function);
   void parse_line_mark(FunctionAst& function);
   void parse_file();
   void skip_section();
@@ -222,6 +223,8 @@ void Parser::parse_directive(FunctionAst& function) {
   } else if (token.text == ".pragma") {
     (void)lexer_.take();
     lexer_.expect(";");
+  } else if (token.text == ".branchtargets") {
+    parse_branch_targets(token, function);
   } else if (is_variable_space(token.text) || token.text == ".extern") {
     const bool is_extern = token.text == ".extern";
     parse_variables(lexer_, is_extern ? lexer_.expect_word("a state space") : token, is_extern,
@@ -231,6 +234,18 @@ void Parser::parse_directive(FunctionAst& function) {
   } else {
     lexer_.fail(token, fmt::format("directive '{}' is not supported", token.text));
   }
+}
+
+/// The label before it is the name of the list.
+void Parser::parse_branch_targets(const Token& token, FunctionAst& function) {
+  const auto* const label =
+      function.body.empty() ? nullptr : std::get_if<LabelAst>(&function.body.back());
+  if (label == nullptr) lexer_.fail(token, "'.branchtargets' needs a label before it");
+  BranchTargets targets{label->name, {}, label->where};
+  do targets.labels.push_back(parse_scalar());
+  while (lexer_.take_if(","));
+  lexer_.expect(";");
+  function.body.back() = std::move(targets);
 }
 
 /// .loc file line column [, function_name label [+ offset], inlined_at file line column]

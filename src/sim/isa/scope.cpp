@@ -28,13 +28,22 @@ bool is_member(const RegisterDeclaration& range, std::string_view name) {
 
 }  // namespace
 
+Register ScopeStack::make_register(Type type, std::string_view name) {
+  constexpr RowWidth kHalfBytes = 8;
+  Register place;
+  place.width = size_bytes(type);
+  place.row = file_->add_row(type == Type::b128 ? kHalfBytes : place.width);
+  file_->set_name(place.row, name);
+  if (type != Type::b128) return place;
+  place.high_row = file_->add_row(kHalfBytes);
+  file_->set_name(place.high_row, name);
+  return place;
+}
+
 void ScopeStack::declare(const RegisterDeclaration& declaration) {
   Scope& scope = scopes_.back();
   if (declaration.count == 0) {
-    const RowWidth width = size_bytes(declaration.type);
-    const Register place{file_->add_row(width), width};
-    scope.registers[declaration.name] = place;
-    file_->set_name(place.row, declaration.name);
+    scope.registers[declaration.name] = make_register(declaration.type, declaration.name);
   } else {
     scope.ranges.push_back(declaration);
   }
@@ -48,11 +57,7 @@ std::optional<Register> ScopeStack::find_register(std::string_view name) {
     }
     for (const RegisterDeclaration& range : scope.ranges) {
       if (!is_member(range, name)) continue;
-      const RowWidth width = size_bytes(range.type);
-      const Register place{file_->add_row(width), width};
-      scope.registers.emplace(name, place);
-      file_->set_name(place.row, name);
-      return place;
+      return scope.registers.emplace(name, make_register(range.type, name)).first->second;
     }
   }
   return std::nullopt;
@@ -64,6 +69,14 @@ std::optional<Variable> ScopeStack::find_variable(std::string_view name) const {
     if (found != scopes_[i].variables.end()) return found->second;
   }
   return std::nullopt;
+}
+
+const BranchTargets* ScopeStack::find_branch_targets(std::string_view name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    const auto found = scope->branch_targets.find(name);
+    if (found != scope->branch_targets.end()) return found->second;
+  }
+  return nullptr;
 }
 
 std::optional<std::uint32_t> ScopeStack::find_label(std::string_view name) const {

@@ -15,7 +15,8 @@ namespace cpverify::sim {
 /// A register that has a place.
 struct Register {
   std::uint32_t row = 0;
-  RowWidth width = 4;  ///< 0 for a predicate.
+  RowWidth width = 4;          ///< 0 for a predicate.
+  std::uint32_t high_row = 0;  ///< Of a register of 16 bytes: its upper 8 are there.
 };
 
 /// Where a variable lies.
@@ -31,6 +32,7 @@ struct Scope {
   std::map<std::string_view, Register> registers;
   std::map<std::string_view, Variable> variables;
   std::map<std::string_view, std::uint32_t> labels;  ///< To label numbers.
+  std::map<std::string_view, const BranchTargets*> branch_targets;
 };
 
 /// The scopes around a point of one function, innermost last.
@@ -46,10 +48,14 @@ class ScopeStack {
   [[nodiscard]] std::optional<Register> find_register(std::string_view name);
   [[nodiscard]] std::optional<Variable> find_variable(std::string_view name) const;
   [[nodiscard]] std::optional<std::uint32_t> find_label(std::string_view name) const;
+  /// Null when no scope has a list of that name.
+  [[nodiscard]] const BranchTargets* find_branch_targets(std::string_view name) const;
 
   void declare(const RegisterDeclaration& declaration);
 
  private:
+  [[nodiscard]] Register make_register(Type type, std::string_view name);
+
   RegisterFile* file_;
   std::vector<Scope> scopes_;
 };

@@ -8,7 +8,7 @@
 namespace cpverify::sim {
 namespace {
 
-constexpr std::array<std::string_view, 35> kNames{"%tid.x",
+constexpr std::array<std::string_view, 36> kNames{"%tid.x",
                                                   "%tid.y",
                                                   "%tid.z",
                                                   "%ntid.x",
@@ -42,8 +42,9 @@ constexpr std::array<std::string_view, 35> kNames{"%tid.x",
                                                   "%clusterid.z",
                                                   "%nclusterid.x",
                                                   "%nclusterid.y",
-                                                  "%nclusterid.z"};
-static_assert(kNames.size() == static_cast<std::size_t>(SpecialRegister::nclusterid_z) + 1);
+                                                  "%nclusterid.z",
+                                                  "%is_explicit_cluster"};
+static_assert(kNames.size() == static_cast<std::size_t>(SpecialRegister::is_explicit_cluster) + 1);
 
 }  // namespace
 

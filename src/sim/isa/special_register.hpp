@@ -43,6 +43,7 @@ enum class SpecialRegister : std::uint8_t {
   nclusterid_x,
   nclusterid_y,
   nclusterid_z,
+  is_explicit_cluster,  ///< A predicate to the program: 0 or 1 here.
 };
 
 /// A register that changes while the kernel runs: %clock and %globaltimer in their widths.

@@ -114,7 +114,7 @@ constexpr auto kCacheOps = std::to_array<Member<CacheOp>>({
     {"wb", CacheOp::other},
     {"wt", CacheOp::other},
 });
-constexpr auto kVectors = std::to_array<Member<std::uint8_t>>({{"v2", 2}, {"v4", 4}});
+constexpr auto kVectors = std::to_array<Member<std::uint8_t>>({{"v2", 2}, {"v4", 4}, {"v8", 8}});
 constexpr auto kDirections = std::to_array<Member<bool>>({{"l", true}, {"r", false}});
 constexpr auto kShiftModes = std::to_array<Member<bool>>({{"wrap", true}, {"clamp", false}});
 /// Orders and scopes are for racecheck: the machine executes one access after the other.
@@ -218,6 +218,7 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   if (name == "bool") return set(kBoolOps, modifiers.bool_op);
   if (name == "irnd") return set(kIntegerRoundings, modifiers.rounding);
   if (name == "frnd") return set(std::span{kRoundings}.first<4>(), modifiers.rounding);
+  if (name == "drnd") return set(std::span{kRoundings}.subspan<1, 3>(), modifiers.rounding);
   if (name == "hrnd") return set(std::span{kRoundings}.first<2>(), modifiers.rounding);
   if (name == "tfrnd") return set(kRoundings, modifiers.rounding);
   if (name == "test") return set(kTests, modifiers.test);
@@ -226,7 +227,9 @@ bool match_value_class(std::string_view name, std::string_view word, Modifiers& 
   if (name == "aop") return set(kAtomicOps, modifiers.reduce);
   if (name == "rop") return set(std::span{kAtomicOps}.first<6>(), modifiers.reduce);
   if (name == "cop") return set(kCacheOps, modifiers.cache);
-  if (name == "vec") return set(kVectors, modifiers.vector);
+  if (name == "vec") return set(std::span{kVectors}.first<2>(), modifiers.vector);
+  if (name == "hvec") return set(kVectors, modifiers.vector);
+  if (name == "mop") return set(std::span{kAtomicOps}.first<3>(), modifiers.reduce);
   if (name == "sem") return set(kSemantics, modifiers.order);
   if (name == "scope") return set(kScopes, modifiers.is_cta_scope);
   if (name == "level") return set(kLevels, modifiers.is_cta_scope);

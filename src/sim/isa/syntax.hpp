@@ -56,7 +56,7 @@ struct Modifiers {
   Test test = Test::finite;
   Type a_element = Type::none;  ///< Of A and B, in mma forms that leave it open.
   Type b_element = Type::none;
-  std::uint8_t vector = 1;      ///< Elements: 1, 2 or 4.
+  std::uint8_t vector = 1;      ///< Elements: 1, 2, 4 or 8.
   std::uint8_t dimensions = 0;  ///< Of a tensor.
   std::uint16_t columns = 0;    ///< N of an m64nNk16.
   MemoryOrder order = MemoryOrder::weak;

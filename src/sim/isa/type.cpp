@@ -7,10 +7,10 @@
 namespace cpverify::sim {
 namespace {
 
-constexpr std::array<std::string_view, 25> kTypeNames{
+constexpr std::array<std::string_view, 26> kTypeNames{
     "",    "b8",   "b16",  "b32",  "b64",    "u8",     "u16",   "u32",    "u64",
     "s8",  "s16",  "s32",  "s64",  "f16",    "bf16",   "f16x2", "bf16x2", "f32",
-    "f64", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2", "pred"};
+    "f64", "tf32", "e4m3", "e5m2", "e4m3x2", "e5m2x2", "b128",  "pred"};
 static_assert(kTypeNames.size() == static_cast<std::size_t>(Type::pred) + 1);
 
 }  // namespace

@@ -31,6 +31,7 @@ enum class Type : std::uint8_t {
   e5m2,
   e4m3x2,
   e5m2x2,
+  b128,  ///< Of registers that only ld, st and mov take, as two of 64 bits.
   pred,
 };
 
@@ -64,6 +65,8 @@ enum class Type : std::uint8_t {
     case Type::s64:
     case Type::f64:
       return 8;
+    case Type::b128:
+      return 16;
     case Type::pred:
     case Type::none:
       return 0;

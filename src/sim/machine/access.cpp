@@ -22,6 +22,7 @@
 #include "sim/machine/dataflow.hpp"
 #include "sim/machine/flow.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/plain_access.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -382,10 +383,8 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
 
 /// Kept out of line: most launches have no observer that wants to know.
 [[gnu::noinline]] void notify(const Lookup& lookup, const Access& access) {
-  const Modifiers& modifiers =
-      lookup.launch()
-          .code->forms[static_cast<std::size_t>(lookup.insn - lookup.warp->code)]
-          .modifiers;
+  const auto index = static_cast<std::size_t>(lookup.insn - lookup.warp->code);
+  const Modifiers& modifiers = lookup.launch().code->forms[index].modifiers;
   const auto first = static_cast<std::size_t>(std::countr_zero(access.lanes));
   AccessEvent event;
   event.kind = lookup.shape.kind;
@@ -399,6 +398,9 @@ void mark_written(Access& access, std::uint32_t access_bytes) {
   event.memory = access.bytes->data();
   if (event.space == MemorySpace::global) {
     event.base = lookup.address(first) - access.offsets[first];
+  } else if (event.space == MemorySpace::shared) {
+    event.rank = rank_of(*lookup.warp->cta, *access.bytes);
+    event.addresses = access.offsets;
   }
   std::array<const std::byte*, 4> stored{};
   if (event.kind == AccessKind::write) {

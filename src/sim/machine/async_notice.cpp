@@ -26,6 +26,7 @@ void notify_completed(const Warp& warp, const Insn* insn,
     AccessEvent target;
     target.kind = AccessKind::async_write;
     target.space = MemorySpace::shared;
+    target.rank = warp.cta->rank;
     target.lanes = copy.lanes;
     target.size_bytes = copy.size_bytes;
     target.addresses = addresses;

@@ -14,10 +14,11 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
-#include "sim/machine/access.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/machine/async_copy.hpp"
 #include "sim/machine/async_notice.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cluster.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/mbarrier.hpp"
 #include "sim/machine/mbarrier_access.hpp"
@@ -46,6 +47,7 @@ void for_each_part(const Cta& cta, const BulkCopy& copy, bool is_target, Visit v
   event.addresses = addresses;
   event.base = side.space == MemorySpace::global ? side.base : 0;
   if (side.bytes != nullptr) {
+    if (side.space == MemorySpace::shared) event.rank = rank_of(cta, *side.bytes);
     event.object_bytes = side.bytes->size();
     event.memory = side.bytes->data();
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/warp.hpp"
 
@@ -21,6 +23,14 @@ namespace cpverify::sim {
 ClusterPlace find_place(const Cta& cta, std::uint64_t address) noexcept {
   if (address < kClusterStride) return {cta.rank, address};
   return {static_cast<std::uint32_t>(address / kClusterStride) - 1, address % kClusterStride};
+}
+
+std::uint32_t rank_of(const Cta& cta, const CheckedBytes& shared) noexcept {
+  if (&shared == &cta.shared) return cta.rank;
+  const std::vector<Cta*>& ctas = cta.cluster->ctas;
+  const auto found = std::find_if(ctas.begin(), ctas.end(),
+                                  [&](const Cta* one) { return &one->shared == &shared; });
+  return static_cast<std::uint32_t>(found - ctas.begin());
 }
 
 bool has_exited(const Cta& cta) noexcept {
@@ -49,6 +59,23 @@ void report_missing_cta(Warp& warp, const Insn* insn, ViolationEvent event, std:
   report(warp, insn, event);
 }
 
+namespace {
+
+/// Warps that have exited arrive with it.
+void notify_complete(const Cluster& cluster) {
+  const Cta& first = *cluster.ctas.front();
+  if (first.launch->access_observers.empty()) return;
+  for (const Cta* const cta : cluster.ctas) {
+    for (const Warp& warp : cta->warps) {
+      if (warp.state != WarpState::done) continue;
+      notify_cluster_barrier(warp, MbarrierEvent::arrive, MemoryOrder::release);
+    }
+  }
+  notify_cluster_barrier(first.warps.front(), MbarrierEvent::complete, MemoryOrder::release);
+}
+
+}  // namespace
+
 void complete_cluster_barrier(Cluster& cluster) noexcept {
   for (const Cta* const cta : cluster.ctas) {
     for (const Warp& warp : cta->warps) {
@@ -56,7 +83,14 @@ void complete_cluster_barrier(Cluster& cluster) noexcept {
       if (warp.state != WarpState::done && !has_arrived) return;
     }
   }
+  notify_complete(cluster);
   ++cluster.phase;
+}
+
+void notify_cluster_barrier(const Warp& warp, MbarrierEvent event, MemoryOrder order) {
+  for (Observer* const observer : warp.cta->launch->access_observers) {
+    observer->on_cluster_barrier({warp.cta->rank, warp.index}, event, order);
+  }
 }
 
 bool open_cluster_barrier(Cluster& cluster) {
@@ -75,6 +109,7 @@ bool open_cluster_barrier(Cluster& cluster) {
       if (!is_waiting(warp) || warp.cluster_arrivals > cluster.phase) continue;
       warp.state = WarpState::ready;
       ++warp.cluster_waits;
+      notify_cluster_barrier(warp, MbarrierEvent::wait, MemoryOrder::acquire);
       has_opened = true;
     }
   }

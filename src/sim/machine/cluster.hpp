@@ -6,6 +6,7 @@
 
 #include "cpverify/observer.hpp"
 #include "sim/isa/insn.hpp"
+#include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -32,11 +33,17 @@ struct ClusterPlace {
 /// Where an address of shared::cluster points to, seen from `cta`; the rank may not exist.
 [[nodiscard]] ClusterPlace find_place(const Cta& cta, std::uint64_t address) noexcept;
 
+/// The rank of the CTA of the cluster whose shared memory this is.
+[[nodiscard]] std::uint32_t rank_of(const Cta& cta, const CheckedBytes& shared) noexcept;
+
 /// Completes the barrier of the cluster when every warp that has not exited has arrived.
 void complete_cluster_barrier(Cluster& cluster) noexcept;
 
 /// Lets the warps go on that wait for a barrier which is complete. False when there are none.
 bool open_cluster_barrier(Cluster& cluster);
+
+/// Tells the observers of accesses what a warp does at the barrier of the cluster.
+void notify_cluster_barrier(const Warp& warp, MbarrierEvent event, MemoryOrder order);
 
 [[nodiscard]] bool has_exited(const Cta& cta) noexcept;
 

@@ -14,12 +14,16 @@
 #include "cpverify/observer.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
+#include "sim/isa/kernel_info.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/register_file.hpp"
 #include "sim/isa/special_register.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
+#include "sim/machine/cluster.hpp"
+#include "sim/machine/flow.hpp"
 #include "sim/machine/fragments.hpp"
+#include "sim/machine/fresh_registers.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
@@ -136,6 +140,11 @@ std::uint32_t special_value(SpecialRegister which, std::uint32_t lane, const War
       return ~(((1U << lane) - 1) | (1U << lane));
     case SpecialRegister::dynamic_smem_size:
       return request.shared_bytes;
+    case SpecialRegister::is_explicit_cluster: {
+      constexpr std::array<std::uint32_t, 3> kNone{};
+      const KernelInfo& info = warp.cta->launch->code->info;
+      return request.cluster != kNone || info.required_cluster != kNone ? 1 : 0;
+    }
     default:
       return cluster_value(which, *warp.cta);
   }
@@ -345,7 +354,9 @@ void CtaRunner::notify_ordered(std::uint32_t barrier) const {
     }
   }
   const std::uint32_t ordered = is_for_all ? arrived | exited : arrived;
-  for (Observer* const observer : launch_->access_observers) observer->on_ordered(ordered);
+  for (Observer* const observer : launch_->access_observers) {
+    observer->on_ordered(cta_.rank, ordered);
+  };
 }
 
 void CtaRunner::open_barrier(std::uint32_t barrier) {
@@ -390,6 +401,7 @@ ExecutionPoint execution_point(const Warp& warp, const Insn* insn) {
   point.ptx_line = line.ptx_line;
   point.device = launch.device;
   point.cta = warp.cta->id;
+  point.rank = warp.cta->rank;
   point.block = launch.request->block;
   point.warp = warp.index;
   return point;

@@ -31,8 +31,10 @@ constexpr Family kFamilies[] = {
     {"ldmatrix", FlowKind::load},
     {"stmatrix", FlowKind::store},
     {"ldu", FlowKind::load},
+    {"ld_b128", FlowKind::load},
+    {"st_b128", FlowKind::store},
     {"atom", FlowKind::atomic},
-    {"red_half", FlowKind::atomic},
+    {"red_", FlowKind::atomic},
     {"redux", FlowKind::vote},
     {"mma_", FlowKind::matrix},
     {"wgmma", FlowKind::matrix},
@@ -43,6 +45,7 @@ constexpr Family kFamilies[] = {
     {"elect", FlowKind::vote},
     {"bar_", FlowKind::control},
     {"barrier_", FlowKind::control},
+    {"brx", FlowKind::control},
     {"mbarrier", FlowKind::copy},
     {"bulk_", FlowKind::copy},
     {"prefetch", FlowKind::copy},
@@ -88,7 +91,7 @@ void add_operand(const OperandSpec& spec, const Form& form, FlowKind kind, std::
   FlowOperand operand;
   operand.type = spec.type(form.modifiers);
   operand.width = static_cast<std::uint8_t>(size_bytes(operand.type));
-  const std::size_t count = spec.count == 0 ? form.modifiers.vector : spec.count;
+  const std::size_t count = spec.register_count(form.modifiers);
   if (spec.role == OperandSpec::Role::address || spec.role == OperandSpec::Role::pointer) {
     operand.role = Role::address;
     operand.type = Type::u64;

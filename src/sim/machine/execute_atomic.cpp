@@ -82,7 +82,7 @@ bool for_each_access(Warp& warp, const Insn* insn, std::uint32_t mask,
     for (std::uint32_t lanes = access.lanes; lanes != 0; lanes &= lanes - 1) {
       const auto lane = static_cast<std::size_t>(std::countr_zero(lanes));
       std::byte* const place = access.bytes->data() + access.offsets[lane];
-      T old;
+      T old{};
       std::memcpy(&old, place, sizeof old);
       const T now = update(lane, old);
       std::memcpy(place, &now, sizeof now);

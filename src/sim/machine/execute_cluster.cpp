@@ -155,6 +155,13 @@ const Insn* arrive(Warp& warp, const Insn* insn, std::uint32_t mask) {
     return nullptr;
   }
   ++warp.cluster_arrivals;
+  const LaunchState& launch = *warp.cta->launch;
+  if (!launch.access_observers.empty()) {
+    const Form& form = launch.code->forms[static_cast<std::size_t>(insn - warp.code)];
+    const bool is_relaxed = form.modifiers.order == MemoryOrder::relaxed;
+    notify_cluster_barrier(warp, MbarrierEvent::arrive,
+                           is_relaxed ? MemoryOrder::relaxed : MemoryOrder::release);
+  }
   return insn + 1;
 }
 
@@ -169,6 +176,7 @@ const Insn* wait(Warp& warp, const Insn* insn, std::uint32_t mask) {
   if (cluster.phase < warp.cluster_arrivals) complete_cluster_barrier(cluster);
   if (cluster.phase >= warp.cluster_arrivals) {
     ++warp.cluster_waits;
+    notify_cluster_barrier(warp, MbarrierEvent::wait, MemoryOrder::acquire);
     return insn + 1;
   }
   warp.state = WarpState::at_cluster_barrier;

@@ -74,6 +74,20 @@ void report_text(Warp& warp, const Insn* insn, FaultKind kind, std::uint32_t lan
   report(warp, insn, event);
 }
 
+/// The index of a brx.idx against how many labels there are; branches follow that go there.
+const Insn* check_index(Warp& warp, const Insn* insn, std::uint32_t mask) {
+  const auto* const index = warp.row<const std::uint32_t>(insn->r[0]);
+  const std::uint32_t count = warp.row<const std::uint32_t>(insn->r[1])[0];
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    if (index[lane] < count) continue;
+    report_text(warp, insn, FaultKind::illegal_instruction, 1U << lane,
+                fmt::format("brx.idx with index {}, and {} labels", index[lane], count));
+    return nullptr;
+  }
+  return insn + 1;
+}
+
 const Insn* trap(Warp& warp, const Insn* insn, std::uint32_t mask) {
   report_text(warp, insn, FaultKind::illegal_instruction, mask, "trap");
   return nullptr;
@@ -211,6 +225,10 @@ Handler select<Op::ret>(const Form& /*form*/) {
 template <>
 Handler select<Op::exit_thread>(const Form& /*form*/) {
   return &exit_lanes;
+}
+template <>
+Handler select<Op::brx>(const Form& /*form*/) {
+  return &check_index;
 }
 template <>
 Handler select<Op::trap>(const Form& /*form*/) {

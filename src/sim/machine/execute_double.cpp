@@ -1,5 +1,5 @@
-#include <cstdint>
 
+#include "numerics/float32.hpp"
 #include "numerics/float64.hpp"
 #include "numerics/odd_rounding.hpp"
 #include "sim/isa/insn.hpp"

@@ -2,18 +2,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 
 #include <fmt/format.h>
 
-#include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/access.hpp"
 #include "sim/machine/checked_bytes.hpp"
-#include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/plain_access.hpp"
 #include "sim/machine/warp.hpp"

@@ -15,6 +15,7 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/access.hpp"
 #include "sim/machine/async_work.hpp"
+#include "sim/machine/cluster.hpp"
 #include "sim/machine/cta.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/mbarrier.hpp"
@@ -55,6 +56,7 @@ void notify(Warp& warp, const Insn* insn, const Access& access, const std::uint6
   AccessEvent event;
   event.kind = stored == nullptr ? AccessKind::atomic : AccessKind::write;
   event.space = MemorySpace::shared;
+  event.rank = rank_of(*warp.cta, *access.bytes);
   event.lanes = access.lanes;
   event.size_bytes = kObjectBytes;
   event.addresses = access.offsets;

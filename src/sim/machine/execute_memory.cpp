@@ -213,6 +213,15 @@ template <>
 Handler select<Op::ld>(const Form& form) {
   return select_load(form);
 }
+/// The decoder makes them of .v2.b64.
+template <>
+Handler select<Op::ld_b128>(const Form& /*form*/) {
+  return &load<std::uint64_t, 2>;
+}
+template <>
+Handler select<Op::st_b128>(const Form& form) {
+  return form.modifiers.space == Space::constant ? nullptr : &store<std::uint64_t, 2>;
+}
 template <>
 Handler select<Op::ldu>(const Form& form) {
   const Space space = form.modifiers.space;

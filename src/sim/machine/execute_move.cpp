@@ -115,6 +115,11 @@ template <>
 Handler select<Op::pack_b32>(const Form& /*form*/) {
   return &lanewise<Pack<std::uint32_t, std::uint16_t>, std::uint32_t, std::uint16_t, std::uint16_t>;
 }
+/// The decoder makes two of 64 bits of it.
+template <>
+Handler select<Op::mov_b128>(const Form& /*form*/) {
+  return nullptr;
+}
 template <>
 Handler select<Op::pack_b64>(const Form& /*form*/) {
   return &lanewise<Pack<std::uint64_t, std::uint32_t>, std::uint64_t, std::uint32_t, std::uint32_t>;

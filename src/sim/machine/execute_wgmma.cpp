@@ -1,5 +1,3 @@
-#include <bit>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -47,6 +45,9 @@ const Insn* gather(Warp& warp, const Insn* insn, std::uint32_t mask) {
 const Insn* fence(Warp& warp, const Insn* insn, std::uint32_t mask) {
   if (!is_whole_warp(warp, insn, mask)) return nullptr;
   warp.has_fenced_registers = true;
+  if (!warp.cta->launch->access_observers.empty()) {
+    warp.cta->warpgroups[warp.index / kGroupWarps].fence.remember(warp);
+  }
   return insn + 1;
 }
 

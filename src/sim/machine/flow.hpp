@@ -16,6 +16,8 @@
 
 namespace cpverify::sim {
 
+struct GroupProduct;
+
 /// Where lanes of one memory instruction went. Lane i's bytes are access.bytes at
 /// access.offsets[i].
 struct TracedAccess {
@@ -53,6 +55,11 @@ class FlowChecker {
   virtual void before(const FlowStep& step) = 0;
   /// Not called when the instruction has stopped the launch.
   virtual void after(const FlowStep& step) = 0;
+  /// Around a wgmma of the four warps that begin with `first`, when it is computed.
+  virtual void before_product(const Cta& /*cta*/, std::size_t /*first*/,
+                              const GroupProduct& /*product*/) {}
+  virtual void after_product(Cta& /*cta*/, std::size_t /*first*/, const GroupProduct& /*product*/) {
+  }
 };
 
 /// The checkers of a launch. Which of them follow a warp changes while it runs.

@@ -12,6 +12,8 @@
 
 #include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
+#include "cpverify/schedule.hpp"
+#include "sim/check/cluster_racecheck.hpp"
 #include "sim/check/fault_table.hpp"
 #include "sim/check/haltcheck.hpp"
 #include "sim/check/initcheck.hpp"
@@ -92,6 +94,35 @@ std::optional<Refusal> check(const KernelInfo& info, const LaunchRequest& reques
   return std::nullopt;
 }
 
+/// Those that a launch needs.
+class RaceCheckers {
+ public:
+  /// Adds them to the observers of the launch.
+  void begin(LaunchState& state, FaultTable& faults) {
+    const LaunchRequest& request = *state.request;
+    const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
+    const std::uint32_t warps = (threads + 31) / 32;
+    const std::uint32_t cluster_size = state.cluster[0] * state.cluster[1] * state.cluster[2];
+    if (cluster_size > 1) {
+      const ClusterRacecheck::Shape shape{cluster_size, warps};
+      state.observers.push_back(&clusters_.emplace(faults, *state.code, shape));
+      return;
+    }
+    state.observers.push_back(&ctas_.emplace(faults, *state.code, warps));
+    if (request.schedule.threads != ThreadScheduling::independent) return;
+    state.observers.push_back(&lanes_.emplace(faults, *state.code, warps));
+  }
+  [[nodiscard]] std::uint64_t same_value_stores() const noexcept {
+    if (clusters_) return clusters_->same_value_stores();
+    return ctas_ ? ctas_->same_value_stores() : 0;
+  }
+
+ private:
+  std::optional<Racecheck> ctas_;
+  std::optional<LaneRacecheck> lanes_;
+  std::optional<ClusterRacecheck> clusters_;
+};
+
 }  // namespace
 
 /// Source: PTX ISA, "Cluster Dimension Directives"; CUDA C++ Programming Guide, "Thread Block
@@ -161,19 +192,9 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   if (request.special_values != nullptr) {
     state.flow_checkers.special_values = &nan_flow.emplace(state, *request.special_values);
   }
-  std::optional<Racecheck> racecheck;
-  std::optional<LaneRacecheck> lane_racecheck;
   state.cluster = choose_cluster(kernel.code.info, request.grid, request.cluster).extent;
-  // Racecheck follows one CTA at a time.
-  const bool has_clusters = state.cluster != std::array<std::uint32_t, 3>{1, 1, 1};
-  if (request.is_race_checked && !has_clusters) {
-    const std::uint32_t threads = request.block[0] * request.block[1] * request.block[2];
-    racecheck.emplace(faults, kernel.code, (threads + 31) / 32);
-    state.observers.push_back(&*racecheck);
-    if (request.schedule.threads == ThreadScheduling::independent) {
-      state.observers.push_back(&lane_racecheck.emplace(faults, kernel.code, (threads + 31) / 32));
-    }
-  }
+  RaceCheckers race_checkers;
+  if (request.is_race_checked) race_checkers.begin(state, faults);
   state.observers.insert(state.observers.end(), observers.begin(), observers.end());
   for (Observer* const observer : state.observers) {
     if (observer->wants_accesses()) state.access_observers.push_back(observer);
@@ -196,7 +217,7 @@ LaunchResult launch(GlobalMemory& memory, const Kernel& kernel, const LaunchRequ
   result.faults.insert(result.faults.end(), others.begin(), others.end());
   result.warp_instructions = state.warp_instructions;
   result.thread_instructions = state.thread_instructions;
-  if (racecheck) result.same_value_stores = racecheck->same_value_stores();
+  result.same_value_stores = race_checkers.same_value_stores();
   return result;
 }
 

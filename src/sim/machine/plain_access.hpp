@@ -46,6 +46,9 @@ inline bool is_inside(std::uint64_t offset, std::uint64_t extent, std::uint64_t 
   return offset <= size_bytes && extent <= size_bytes - offset;
 }
 
+/// Tells those who watch accesses. False when one of them wants to know more than this.
+[[nodiscard]] bool notify_plain(const Warp& warp, const PlainAccessEvent& event) noexcept;
+
 /// A load or store by all lanes with `address` as operand. Does all that begin_access() does: marks
 /// what is stored as written. An unwritten byte that is read is not plain.
 template <AccessKind kind, std::uint32_t size_bytes>
@@ -53,8 +56,7 @@ inline PlainAccess plain_access(Warp& warp, const Insn* insn, std::uint32_t row)
   static_assert(kind == AccessKind::read || kind == AccessKind::write);
   LaunchState& launch = *warp.cta->launch;
   PlainAccess access;
-  const bool is_watched = !launch.access_observers.empty() || warp.trace != nullptr;
-  if (insn->space == Space::local || is_watched) return access;
+  if (insn->space == Space::local || warp.trace != nullptr) return access;
   std::uint64_t address = 0;
   if (insn->address_bytes == 8) {
     const auto* const addresses = warp.row<const std::uint64_t>(row);
@@ -77,12 +79,25 @@ inline PlainAccess plain_access(Warp& warp, const Insn* insn, std::uint32_t row)
   const std::uint64_t extent = access.is_uniform ? size_bytes : size_bytes * kLanes;
   access.offset = address - base;
   if (!is_inside(access.offset, extent, bytes->size()) || address % size_bytes != 0) return access;
-  if (!bytes->is_all_written()) {
-    if constexpr (kind == AccessKind::write) {
-      bytes->mark_written(access.offset, extent);
-    } else if (!bytes->is_written(access.offset, extent)) {
-      return access;
-    }
+  const bool is_all_written = bytes->is_all_written();
+  if constexpr (kind == AccessKind::read) {
+    if (!is_all_written && !bytes->is_written(access.offset, extent)) return access;
+  }
+  if (!launch.access_observers.empty()) {
+    PlainAccessEvent event;
+    event.kind = kind;
+    event.space = insn->space == Space::shared ? MemorySpace::shared : MemorySpace::global;
+    event.is_uniform = access.is_uniform;
+    event.size_bytes = size_bytes;
+    event.instruction = static_cast<std::uint32_t>(insn - warp.code);
+    event.warp = warp.index;
+    event.base = base;
+    event.object_bytes = bytes->size();
+    event.offset = access.offset;
+    if (!notify_plain(warp, event)) return access;
+  }
+  if constexpr (kind == AccessKind::write) {
+    if (!is_all_written) bytes->mark_written(access.offset, extent);
   }
   access.bytes = bytes;
   return access;

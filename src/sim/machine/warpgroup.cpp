@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +19,8 @@
 #include "sim/isa/syntax.hpp"
 #include "sim/machine/checked_bytes.hpp"
 #include "sim/machine/cta.hpp"
+#include "sim/machine/flow.hpp"
+#include "sim/machine/matrix_descriptor.hpp"
 #include "sim/machine/warp.hpp"
 
 namespace cpverify::sim {
@@ -51,13 +53,14 @@ void for_each_chunk(const MatrixDescriptor& operand, std::uint32_t rows, std::ui
   }
 }
 
+std::uint32_t parts_of(const MatrixDescriptor& operand) {
+  return operand.is_transposed ? 16U : 2U;
+}
+
 template <class Visit>
 void for_each_chunk(const GroupProduct& product, Visit visit) {
-  const auto parts = [](const MatrixDescriptor& operand) {
-    return operand.is_transposed ? 16U : 2U;
-  };
-  if (product.a_rows.empty()) for_each_chunk(product.a, kRows, parts(product.a), visit);
-  for_each_chunk(product.b, product.columns, parts(product.b), visit);
+  if (product.a_rows.empty()) for_each_chunk(product.a, kRows, parts_of(product.a), visit);
+  for_each_chunk(product.b, product.columns, parts_of(product.b), visit);
 }
 
 /// What is wrong with the operands in shared memory, if anything.
@@ -121,6 +124,7 @@ void notify(Cta& cta, std::size_t first, const GroupProduct& product, bool is_en
     event.lanes = count == kLanes ? kFullMask : (1U << count) - 1;
     event.size_bytes = kChunkBytes;
     event.addresses = addresses;
+    event.rank = cta.rank;
     event.object_bytes = cta.shared.size();
     event.memory = cta.shared.data();
     for (Observer* const observer : launch.access_observers) {
@@ -181,15 +185,17 @@ bool is_uniform(std::span<const Warp> warps, std::uint32_t row) {
   });
 }
 
-/// Operands: D, descriptor of A or four registers, descriptor of B, scale-d, then what the row has
-/// of scale-a, scale-b, trans-a and trans-b.
-struct OperandRows {
-  std::span<const std::uint32_t> d;
-  std::span<const std::uint32_t> a;
-  std::uint32_t b = 0;
-  std::uint32_t scale_d = 0;
-  std::span<const std::uint32_t> constants;
-};
+}  // namespace
+
+void visit_operands(const GroupProduct& product,
+                    const std::function<void(bool is_a, std::uint32_t address)>& visit) {
+  const auto visit_one = [&](const MatrixDescriptor& operand, std::uint32_t rows, bool is_a) {
+    for_each_chunk(operand, rows, parts_of(operand),
+                   [&](std::uint32_t address) { visit(is_a, address); });
+  };
+  if (product.a_rows.empty()) visit_one(product.a, kRows, true);
+  visit_one(product.b, product.columns, false);
+}
 
 OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form) {
   const std::uint32_t* const wide = warp.wide + insn->target;
@@ -202,10 +208,12 @@ OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form) {
   return {rows.first(d), rows.subspan(d, a), rows[d + a], rows[d + a + 1], rows.subspan(d + a + 2)};
 }
 
+namespace {
+
 /// Why the warps may not issue this together; empty when they may.
 std::string_view find_mismatch(std::span<const Warp> warps, const OperandRows& rows) {
   if (!is_uniform<std::uint64_t>(warps, rows.b) ||
-      (rows.a.size() == 1 && !is_uniform<std::uint64_t>(warps, rows.a[0]))) {
+      (!rows.has_a_registers() && !is_uniform<std::uint64_t>(warps, rows.a[0]))) {
     return "the threads of a warpgroup give different matrix descriptors";
   }
   const std::uint32_t scale = warps[0].predicate(rows.scale_d);
@@ -226,7 +234,7 @@ GroupProduct make_product(const Warp& warp, const Insn* insn, const OperandRows&
     return i < rows.constants.size() ? warp.row<const std::uint32_t>(rows.constants[i])[0]
                                      : missing;
   };
-  const bool has_a_rows = rows.a.size() != 1;
+  const bool has_a_rows = rows.has_a_registers();
   const auto descriptor = [&](std::uint32_t row, bool is_transposed) {
     return MatrixDescriptor::decode(warp.row<const std::uint64_t>(row)[0], is_transposed);
   };
@@ -243,6 +251,24 @@ GroupProduct make_product(const Warp& warp, const Insn* insn, const OperandRows&
   product.accumulates = warp.predicate(rows.scale_d) != 0;
   product.waiting = kAllWarps;
   return product;
+}
+
+/// Looked for where accesses are looked at, since it takes time. False when one has been reported.
+bool check_fence(std::span<Warp> warps, const Warpgroup& group, const Insn* insn,
+                 const OperandRows& rows) {
+  if (warps[0].cta->launch->access_observers.empty()) return true;
+  for (Warp& warp : warps) {
+    ViolationEvent event;
+    event.lanes = group.fence.changed_lanes(warp, rows.d);
+    if (rows.has_a_registers()) event.lanes |= group.fence.changed_lanes(warp, rows.a);
+    if (event.lanes == 0) continue;
+    event.kind = FaultKind::race;
+    event.space = MemorySpace::registers;
+    event.detail = "a register of this wgmma.mma_async has been written since the last wgmma.fence";
+    report(warp, insn, event);
+    return false;
+  }
+  return true;
 }
 
 /// False when the launch is aborted.
@@ -265,6 +291,7 @@ bool issue_product(Cta& cta, std::size_t first, const Insn* insn) {
                 "wgmma.wait_group is missing");
     return false;
   }
+  if (!check_fence(warps, group, insn, rows)) return false;
   if (!check_operands(cta, first, product)) return false;
   group.products.push_back(product);
   notify(cta, first, product, false);
@@ -275,8 +302,14 @@ bool issue_product(Cta& cta, std::size_t first, const Insn* insn) {
 void finish(Cta& cta, std::size_t first, GroupProduct& product) {
   // The operands may have become unwritten again, by a copy into them.
   if (!cta.shared.is_all_written() && !check_operands(cta, first, product)) return;
+  FlowChecker* const special_values = cta.launch->flow_checkers.special_values;
+  if (special_values != nullptr) special_values->before_product(cta, first, product);
   product.multiply(cta, first, product);
+  if (special_values != nullptr) special_values->after_product(cta, first, product);
   product.is_done = true;
+  for (const Warp& warp : warps_of(cta, first)) {
+    cta.warpgroups[first / kGroupWarps].fence.update(warp, product.d_rows);
+  }
   notify(cta, first, product, true);
 }
 
@@ -373,7 +406,7 @@ void wait_for_products(Warp& warp, std::uint32_t pending) {
   }
   if (!has_changed) return;
   for (Observer* const observer : warp.cta->launch->access_observers) {
-    observer->on_ordered(1U << first | 1U << warp.index);
+    observer->on_ordered(warp.cta->rank, 1U << first | 1U << warp.index);
   }
   std::erase_if(group.products, [](const GroupProduct& product) { return product.waiting == 0; });
   mark_in_flight(*warp.cta, first);

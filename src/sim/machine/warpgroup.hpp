@@ -3,11 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "sim/isa/insn.hpp"
+#include "sim/isa/syntax.hpp"
 #include "sim/machine/matrix_descriptor.hpp"
+#include "sim/machine/register_fence.hpp"
 
 namespace cpverify::sim {
 
@@ -38,11 +41,25 @@ struct GroupProduct {
   std::uint32_t waiting = 0;                       ///< Bit i: warp i has not waited for it.
 };
 
+/// Operands: D, descriptor of A or four registers, descriptor of B, scale-d, then what the row has
+/// of scale-a, scale-b, trans-a and trans-b.
+struct OperandRows {
+  std::span<const std::uint32_t> d;
+  std::span<const std::uint32_t> a;
+  std::uint32_t b = 0;
+  std::uint32_t scale_d = 0;
+  std::span<const std::uint32_t> constants;
+
+  [[nodiscard]] bool has_a_registers() const noexcept { return a.size() != 1; }
+};
+[[nodiscard]] OperandRows operand_rows(const Warp& warp, const Insn* insn, const Form& form);
+
 /// What a warpgroup has in flight. D is computed at the last legal moment, the first wait of one of
 /// the warps, from what the operands hold then.
 struct Warpgroup {
   std::vector<GroupProduct> products;  ///< In order of issue.
   std::array<std::uint32_t, kGroupWarps> committed{};
+  RegisterFence fence;  ///< Of use only where accesses are looked at.
 
   void reset() noexcept {
     products.clear();
@@ -62,6 +79,11 @@ void wait_for_products(Warp& warp, std::uint32_t pending);
 
 /// True when the instruction names a register that a product in flight owns; it has been reported.
 [[nodiscard]] bool is_reaching_into_flight(Warp& warp, const Insn* insn, std::uint32_t mask);
+
+/// Calls visit(whether it is of A, offset in shared memory) for every 16 bytes of the operands
+/// there.
+void visit_operands(const GroupProduct& product,
+                    const std::function<void(bool is_a, std::uint32_t address)>& visit);
 
 /// How an instruction multiplies; null for combinations that are not supported.
 [[nodiscard]] GroupMultiply find_multiply(const Form& form) noexcept;

@@ -86,6 +86,28 @@ TEST(Cluster, KnowsWhereEachCtaIs) {
   }
 }
 
+/// Whether somebody has asked for clusters, of one CTA too.
+TEST(Cluster, KnowsWhetherItWasAskedFor) {
+  SimulatedDevice device;
+  const std::string body =
+      "{ .reg .pred %p; .reg .b64 %d; .reg .b32 %r; ld.param.u64 %d, [p]; mov.pred %p, "
+      "%is_explicit_cluster; selp.u32 %r, 1, 2, %p; st.global.u32 [%d], %r; ret; }\n";
+  device.load(module_text(".visible .entry free(.param .u64 p) " + body +
+                          ".visible .entry one(.param .u64 p) .reqnctapercluster 1, 1, 1 " + body));
+  const std::uint64_t out = device.upload(U32s(1, 0));
+  const auto answer = [&](const char* entry, const std::array<std::uint32_t, 3>& cluster) {
+    LaunchRequest request = shape({2, 1, 1}, {1, 1, 1});
+    request.cluster = cluster;
+    EXPECT_EQ(device.run(entry, request, Parameters{out}).status, LaunchStatus::completed);
+    return device.download<std::uint32_t>(out, 1)[0];
+  };
+  EXPECT_EQ(answer("free", {}), 2U);
+  EXPECT_EQ(answer("free", {1, 1, 1}), 1U);
+  EXPECT_EQ(answer("free", {2, 1, 1}), 1U);
+  EXPECT_EQ(answer("one", {}), 1U);
+  EXPECT_THROW(device.load(kernel_text(0, "mov.u32 %r1, %is_explicit_cluster; ret;")), InputError);
+}
+
 /// Each CTA stores its number and its neighbour's shared memory is read, by every kind of address.
 TEST(Cluster, ReadsTheSharedMemoryOfItsNeighbour) {
   const std::string store = "@%p2 st.shared.u32 [%r3], %r1;\n" + kSync + "xor.b32 %r5, %r2, 1;\n";

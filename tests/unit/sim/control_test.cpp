@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cpverify/fault.hpp"
@@ -47,11 +48,45 @@ TEST(Branch, NestedDivergenceAndBreaksConverge) {
   }
 }
 
+TEST(IndexedBranch, LanesGoWhereTheirIndexSaysAndMeetAgain) {
+  // Lane i has index i mod 4; the list names C twice. Behind it all 32 vote.
+  const auto got = run_lanes<std::uint32_t>(
+      "and.b32 %r1, %r31, 3; LIST: .branchtargets A, B, C, C; brx.idx %r1, LIST; "
+      "A: mov.u32 %r2, 10; bra BOTH; B: mov.u32 %r2, 20; bra BOTH; C: mov.u32 %r2, 30; "
+      "BOTH: activemask.b32 %r3; setp.eq.u32 %p2, %r3, -1; selp.u32 %r4, 1, 0, %p2; "
+      "add.u32 %out, %r2, %r4;");
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    const std::uint32_t expected[] = {11, 21, 31, 31};
+    EXPECT_EQ(got[lane], expected[lane % 4]) << lane;
+  }
+}
+
+TEST(IndexedBranch, LanesWithoutTheGuardGoOn) {
+  // Lanes below 8 branch, to the only label; the others add 1. The index of those is never looked
+  // at.
+  const auto got = run_lanes<std::uint32_t>(
+      "mov.u32 %out, 5; setp.ge.u32 %p1, %r31, 8; selp.u32 %r1, 99, 0, %p1; "
+      "LIST: .branchtargets ONLY; @!%p1 brx.idx.uni %r1, LIST; add.u32 %out, %out, 1; "
+      "ONLY: add.u32 %out, %out, 10;");
+  for (std::uint32_t lane = 0; lane < 32; ++lane) EXPECT_EQ(got[lane], lane < 8 ? 15U : 16U);
+}
+
 /// Runs an entry without memory and returns the result.
 LaunchResult run_plain(const std::string& body, const LaunchRequest& request) {
   SimulatedDevice device;
   device.load(kernel_text(0, body));
   return device.run("k", request, Parameters{});
+}
+
+TEST(IndexedBranch, ReportsAnIndexWithoutALabel) {
+  // Lane 2 is the first whose index, its number, is not below 2.
+  const LaunchResult result =
+      run_plain("mov.u32 %r1, %laneid; LIST: .branchtargets A, B; brx.idx %r1, LIST; A: B: ret;",
+                shape({1, 1, 1}, {32, 1, 1}));
+  EXPECT_EQ(result.status, LaunchStatus::aborted);
+  ASSERT_EQ(result.faults.size(), 1U);
+  EXPECT_EQ(result.faults[0].kind, FaultKind::illegal_instruction);
+  EXPECT_THAT(result.faults[0].detail, testing::HasSubstr("brx.idx with index 2, and 2 labels"));
 }
 
 TEST(Exit, LanesThatReturnInOneSideDoNotHoldTheOthers) {

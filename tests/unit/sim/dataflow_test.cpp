@@ -23,6 +23,7 @@ Dataflow flow_of(Op op) {
   Form form{op, {}};
   form.modifiers.type = Type::u32;
   form.modifiers.atype = Type::u32;
+  form.modifiers.columns = 8;
   Insn insn;
   insn.op = op;
   insn.target = 0;
@@ -49,7 +50,11 @@ TEST(Dataflow, EveryRowHasRolesForAllOfItsRegisters) {
     std::size_t registers = 0;
     for (const OperandSpec& spec : operand_specs(op)) {
       if (spec.role == OperandSpec::Role::label) continue;
-      const std::size_t here = (spec.count == 0 ? 1U : spec.count) + (spec.has_pair ? 1U : 0U);
+      // Of 8 columns of D a thread has 4 registers of one element, or 2 of two.
+      const std::size_t columns = spec.columns_per_register;
+      const std::size_t here =
+          columns != 0 ? 8 / columns
+                       : (spec.count == 0 ? 1U : spec.count) + (spec.has_pair ? 1U : 0U);
       registers += here;
       if (spec.role == OperandSpec::Role::target) targets += here;
       if (spec.role == OperandSpec::Role::address || spec.role == OperandSpec::Role::pointer) {

@@ -39,6 +39,31 @@ TEST(Double, ArithmeticIsIeee) {
   EXPECT_EQ(fused[0], 0x3970000000000000U);
 }
 
+// 1 + 2^-60 lies between 1 = 0x3ff0000000000000 and its neighbour above, 1 - 2^-60 between 1 and
+// its neighbour below. The largest number times 2 is beyond all. 2^-1074 / 2 lies between 0 and
+// 2^-1074.
+TEST(Double, RoundsTowardsZeroAndTheInfinities) {
+  const std::vector<double> a{1.0, 1.0, -1.0, 3.0};
+  const std::vector<double> b{0x1p-60, -0x1p-60, -0x1p-60, -3.0};
+  EXPECT_EQ(binary("add.rz.f64", a, b),
+            (U64s{0x3ff0000000000000, 0x3fefffffffffffff, 0xbff0000000000000, 0}));
+  EXPECT_EQ(binary("add.rm.f64", a, b),
+            (U64s{0x3ff0000000000000, 0x3fefffffffffffff, 0xbff0000000000001, kMinusZero}));
+  EXPECT_EQ(binary("add.rp.f64", a, b),
+            (U64s{0x3ff0000000000001, 0x3ff0000000000000, 0xbff0000000000000, 0}));
+  EXPECT_EQ(binary("sub.rp.f64", {1.0}, {0x1p-60}), (U64s{0x3ff0000000000000}));
+  const double max = std::numeric_limits<double>::max();
+  EXPECT_EQ(binary("mul.rz.f64", {max, 0x1p-1074}, {2.0, 0.5}), (U64s{0x7fefffffffffffff, 0}));
+  EXPECT_EQ(binary("mul.rp.f64", {max, 0x1p-1074}, {2.0, 0.5}), (U64s{0x7ff0000000000000, 1}));
+  // (1 + 2^-52)^2 = 1 + 2^-51 + 2^-104: towards zero and below the same as without the last term.
+  const U64s factor = bits64({1.0 + 0x1p-52});
+  const U64s zero = bits64({0.0});
+  EXPECT_EQ(run_lanes<std::uint64_t>("fma.rz.f64 %out, %a0, %a0, %a1;", factor, zero)[0],
+            0x3ff0000000000002U);
+  EXPECT_EQ(run_lanes<std::uint64_t>("mad.rp.f64 %out, %a0, %a0, %a1;", factor, zero)[0],
+            0x3ff0000000000003U);
+}
+
 TEST(Double, MinMaxAndSignsFollowTheManual) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(binary("min.f64", {nan, -0.0, nan}, {1.0, 0.0, nan}),

@@ -75,6 +75,31 @@ TEST(Float, FmaRoundsOnce) {
             0U);
 }
 
+// 1 + 2^-149 lies between 1 and 1 + 2^-23 = 0x3f800001; 1 - 1 is -0 only when rounded down.
+TEST(Float, RoundsTowardsZeroAndTheInfinities) {
+  EXPECT_EQ(binary("add.rz.f32", {kOne, kOne}, {kSmallest, 0xbf800000}), (U32s{kOne, 0}));
+  EXPECT_EQ(binary("add.rm.f32", {kOne, kOne}, {kSmallest, 0xbf800000}), (U32s{kOne, kMinusZero}));
+  EXPECT_EQ(binary("add.rp.f32", {kOne, kOne}, {kSmallest, 0xbf800000}), (U32s{0x3f800001, 0}));
+  // 1 - 2^-149 is below 1; its neighbour below is 0x3f7fffff.
+  EXPECT_EQ(binary("sub.rz.f32", {kOne}, {kSmallest}), (U32s{0x3f7fffff}));
+  EXPECT_EQ(binary("sub.rp.f32", {kOne}, {kSmallest}), (U32s{kOne}));
+  // (1 + 2^-23)^2 = 1 + 2^-22 + 2^-46.
+  EXPECT_EQ(binary("mul.rz.f32", {0x3f800001}, {0x3f800001}), (U32s{0x3f800002}));
+  EXPECT_EQ(binary("mul.rp.f32", {0x3f800001}, {0x3f800001}), (U32s{0x3f800003}));
+  EXPECT_EQ(binary("mul.rz.f32", {0x7f7fffff}, {0x7f7fffff}), (U32s{0x7f7fffff}));
+  // (1 + 2^-23)^2 - (1 + 2^-22) = 2^-46 exactly, and 2^-149 more is above it: 2^-46 = 0x28800000.
+  EXPECT_EQ(ternary("fma.rm.f32", {0x3f800001}, {0x3f800001}, {0xbf800002}), (U32s{0x28800000}));
+  EXPECT_EQ(ternary("mad.rp.f32", {kOne}, {kSmallest}, {kOne}), (U32s{0x3f800001}));
+}
+
+// 2^-149 counts as 0 with .ftz; 1 + 1 = 2 is clamped to 1; NaN becomes +0.
+TEST(Float, DirectedRoundingsFlushAndSaturate) {
+  EXPECT_EQ(binary("add.rp.ftz.f32", {kOne}, {kSmallest}), (U32s{kOne}));
+  EXPECT_EQ(binary("mul.rp.ftz.f32", {kMinNormal}, {0x3f000000}), (U32s{0}));
+  EXPECT_EQ(binary("mul.rp.f32", {kMinNormal}, {0x3f000000}), (U32s{0x00400000}));
+  EXPECT_EQ(binary("add.rz.sat.f32", {kOne, kOtherNan}, {kOne, kOne}), (U32s{kOne, 0}));
+}
+
 TEST(Float, AddAndMultiplyWithoutRoundingSuffixAreNotContracted) {
   EXPECT_EQ(run_lanes<std::uint32_t>("mul.f32 %r1, %a0, %a0; add.f32 %out, %r1, %a1;",
                                      U32s{0x3f800800}, U32s{0xbf801000})[0],

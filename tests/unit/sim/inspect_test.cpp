@@ -76,15 +76,15 @@ TEST(InspectModule, CountsInstructionsWhereFunctionsAreCalled) {
 TEST(InspectModule, ListsEveryUnsupportedInstructionByPlace) {
   const ModuleFacts facts = inspect_module(module(".reg .b32 %r<4>; .reg .f32 %d<4>;\n"
                                                   "add.s32 %r1, %r1, 1;\n"
-                                                  "  add.rz.f32 %d1, %d2,\n\t%d3;\n"
-                                                  "pmevent 1; add.rz.f32 %d1, %d1, %d1;\n"
+                                                  "  add.rs.f32 %d1, %d2,\n\t%d3;\n"
+                                                  "pmevent 1; add.rs.f32 %d1, %d1, %d1;\n"
                                                   "mov.u32 %r1, %pm0;\n"
                                                   "ret;"),
                                            "a.ptx");
   ASSERT_THAT(facts.unsupported, SizeIs(4));
   EXPECT_EQ(facts.unsupported[0].line, 9U);
   EXPECT_EQ(facts.unsupported[0].column, 3U);
-  EXPECT_EQ(facts.unsupported[0].text, "add.rz.f32 %d1, %d2, %d3;");
+  EXPECT_EQ(facts.unsupported[0].text, "add.rs.f32 %d1, %d2, %d3;");
   EXPECT_EQ(facts.unsupported[0].section, "floating-point-instructions-add");
   EXPECT_EQ(facts.unsupported[1].text, "pmevent 1;");
   EXPECT_EQ(facts.unsupported[1].section, "miscellaneous-instructions-pmevent");

@@ -424,5 +424,64 @@ TEST(CheckedBytes, CountsAcrossWords) {
   EXPECT_TRUE(bytes.is_all_written());
 }
 
+// 1 + 0.5, 2 + 0.25, 3 + 4, -1 + 1; two lanes add the same, one after the other.
+TEST(Atomic, VectorsOfFloatsCombineElementByElement) {
+  SimulatedDevice device;
+  const std::uint64_t place = device.upload(std::vector<float>{1, 2, 3, -1});
+  const std::uint64_t old = device.upload(std::vector<float>(8));
+  device.load(kernel_text(
+      2,
+      "ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; mov.u32 %r1, %laneid; "
+      "mad.wide.u32 %d2, %r1, 16, %d2; mov.f32 %f1, 0f3f000000; mov.f32 %f2, 0f3e800000; "
+      "mov.f32 %f3, 0f40800000; mov.f32 %f4, 0f3f800000;\n"
+      "atom.global.add.v4.f32 {%f5, %f6, %f7, %f8}, [%d1], {%f1, %f2, %f3, %f4};\n"
+      "st.global.v4.f32 [%d2], {%f5, %f6, %f7, %f8}; "
+      "red.relaxed.gpu.global.add.v2.f32 [%d1+8], {%f1, %f2}; ret;"));
+  const LaunchResult result = device.run("k", shape({1, 1, 1}, {2, 1, 1}), Parameters{place, old});
+  EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
+  // Both lanes have done the atom before the red.
+  EXPECT_EQ(device.download<float>(place, 4), (std::vector<float>{2, 2.5, 12, 1.5}));
+  EXPECT_EQ(device.download<float>(old, 8), (std::vector<float>{1, 2, 3, -1, 1.5, 2.25, 7, 0}));
+}
+
+// Halves 1, 2, ..., 8 are 3c00 4000 4200 4400 4500 4600 4700 4800; with 5 = 4500 for each, min
+// leaves 1 to 5 and then fives. As pairs, 0x0001 is 2^-24 and stays: 2^-24 + 2^-24 = 0x0002.
+TEST(Atomic, VectorsOfHalvesAddAndOrder) {
+  SimulatedDevice device;
+  const U16s halves{0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800};
+  const std::uint64_t place = device.upload(halves);
+  const std::uint64_t pairs = device.upload(U32s{0x00013c00, 0x3c000001});
+  const std::uint64_t brains = device.upload(U16s{0x3f80, 0xbf80});
+  device.load(kernel_text(
+      3,
+      "ld.param.u64 %d1, [p0]; ld.param.u64 %d2, [p1]; ld.param.u64 %d3, [p2];\n"
+      "mov.b16 %h1, 0x4500; mov.b32 %r1, 0x00013c00; mov.b32 %r2, 0x3c000001;\n"
+      "red.global.min.noftz.v8.f16 [%d1], {%h1, %h1, %h1, %h1, %h1, %h1, %h1, %h1};\n"
+      "atom.global.add.noftz.v2.f16x2 {%r3, %r4}, [%d2], {%r1, %r2};\n"
+      "mov.b16 %h2, 0x3f00; atom.max.noftz.v2.bf16 {%h3, %h4}, [%d3], {%h2, %h2}; ret;"));
+  const LaunchResult result =
+      device.run("k", shape({1, 1, 1}, {1, 1, 1}), Parameters{place, pairs, brains});
+  EXPECT_TRUE(result.faults.empty()) << describe(result.faults);
+  EXPECT_EQ(device.download<std::uint16_t>(place, 8),
+            (U16s{0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4500, 0x4500, 0x4500}));
+  // 1 + 1 = 2 = 0x4000.
+  EXPECT_EQ(device.download<std::uint32_t>(pairs, 2), (U32s{0x00024000, 0x40000002}));
+  // 0.5 = 0x3f00 is above -1 and below 1.
+  EXPECT_EQ(device.download<std::uint16_t>(brains, 2), (U16s{0x3f80, 0x3f00}));
+}
+
+TEST(Atomic, VectorsAreAlignedAsAWholeAndNotInSharedMemory) {
+  SimulatedDevice device;
+  const std::uint64_t place = device.upload(std::vector<float>(8));
+  device.load(kernel_text(1,
+                          "ld.param.u64 %d1, [p0]; mov.f32 %f1, 0f3f800000; "
+                          "red.global.add.v2.f32 [%d1+4], {%f1, %f1}; ret;"));
+  const LaunchResult result = device.run("k", shape({1, 1, 1}, {1, 1, 1}), Parameters{place});
+  ASSERT_EQ(result.faults.size(), 1U);
+  EXPECT_EQ(result.faults[0].kind, FaultKind::misaligned);
+  EXPECT_EQ(result.faults[0].size_bytes, 8U);
+  EXPECT_ANY_THROW(device.load(kernel_text(1, "red.shared.add.v2.f32 [%r1], {%f1, %f1}; ret;")));
+}
+
 }  // namespace
 }  // namespace cpverify::sim

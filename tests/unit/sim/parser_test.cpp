@@ -81,8 +81,8 @@ TEST(Parser, InnermostLineIsReported) {
 TEST(Parser, RefusalsNameThePlace) {
   const std::string unknown = load_error(module_text(".entry k() {\n  bogus.f32 %r1;\n}"));
   EXPECT_THAT(unknown, StartsWith("bad.ptx:5:3: instruction 'bogus.f32' is not supported"));
-  const std::string form = load_error(module_text(".entry k() {\n  add.rz.f32 %f1, %f2, %f3;\n}"));
-  EXPECT_THAT(form, StartsWith("bad.ptx:5:3: instruction form 'add.rz.f32' is not supported"));
+  const std::string form = load_error(module_text(".entry k() {\n  add.rs.f32 %f1, %f2, %f3;\n}"));
+  EXPECT_THAT(form, StartsWith("bad.ptx:5:3: instruction form 'add.rs.f32' is not supported"));
   EXPECT_THAT(form, HasSubstr("floating-point-instructions-add"));
   EXPECT_THAT(load_error(kernel_text(0, "atom.global.add.s64 %d1, [%d2], %d3;")),
               HasSubstr("parallel-synchronization-and-communication-instructions-atom"));
@@ -225,6 +225,20 @@ TEST(InstructionTable, NamesMatchTheirRows) {
   EXPECT_THROW((void)match_syntax("add.s32.s32", where), InputError);
   EXPECT_THROW((void)match_syntax("", where), InputError);
   EXPECT_THROW((void)match_syntax("mov.b32/pack", where), InputError);
+}
+
+TEST(Parser, RefusesBranchTargetsWithoutNameOrLabels) {
+  EXPECT_THAT(load_error(kernel_text(0, ".branchtargets A; A: ret;")),
+              HasSubstr("'.branchtargets' needs a label before it"));
+  EXPECT_THAT(load_error(kernel_text(0, "L: .branchtargets A; brx.idx %r1, L; ret;")),
+              HasSubstr("label 'A' is not in reach"));
+  EXPECT_THAT(load_error(kernel_text(0, "A: brx.idx %r1, A; ret;")),
+              HasSubstr("'A' is no .branchtargets that is in reach"));
+  EXPECT_THAT(load_error(kernel_text(0, "A: L: .branchtargets A; L: brx.idx %r1, L; ret;")),
+              HasSubstr("'L' "));
+  EXPECT_THAT(load_error(kernel_text(0, "L: .branchtargets ; ret;")), HasSubstr("expected"));
+  EXPECT_THAT(load_error(kernel_text(0, "A: L: .branchtargets A; brx.idx L; ret;")),
+              HasSubstr("brx.idx takes an index and the name"));
 }
 
 }  // namespace

@@ -8,6 +8,10 @@
 
 #include "cpverify/error.hpp"
 #include "cpverify/fault.hpp"
+#include "sim/check/special_values.hpp"
+#include "sim/machine/launch.hpp"
+#include "unit/sim/lane_program.hpp"
+#include "unit/sim/simulated_device.hpp"
 #include "unit/sim/wgmma_problem.hpp"
 
 /// Wrong uses of wgmma, each with a twin that is right. All multiply m64n8k16 of bf16 from plain
@@ -140,6 +144,62 @@ TEST(WgmmaFaults, AllThreadsMustExecuteTheSame) {
 TEST(WgmmaFaults, AFenceMustStandBeforeTheFirst) {
   expect_fault(kMultiply + kCommit + kWait, FaultKind::illegal_instruction, MemorySpace::registers,
                "without a wgmma.fence before it");
+}
+
+/// Also behind the first: when registers of D or A have been written since.
+TEST(WgmmaFaults, AFenceMustStandBehindWritesOfRegisters) {
+  const std::string first = kFence + kMultiply + kCommit + kWait;
+  const std::string next = kMultiply + kCommit + kWait;
+  const std::string write = "mov.b32 %a2, 0x3f800000;\n";
+  const char* const detail = "written since the last wgmma.fence";
+  expect_fault(first + write + next, FaultKind::race, MemorySpace::registers, detail);
+  expect_clean(first + write + kFence + next);
+  // Between the fence and the first of all.
+  expect_fault(kFence + write + next, FaultKind::race, MemorySpace::registers, detail);
+  expect_clean(write + kFence + next);
+  // One warp of four, and one lane of it.
+  expect_fault(first + "setp.eq.u32 %p4, %r1, 70;\n@%p4 " + write + next, FaultKind::race,
+               MemorySpace::registers, detail);
+  // Reads, and writes of other registers, need none.
+  expect_clean(first + "mov.b32 %r9, %a2;\nmov.b32 %a4, 0x3f800000;\n" + next);
+  const std::string from_registers =
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%a0, %a1, %a2, %a3}, {%x0, %x1, %x2, "
+      "%x3}, %d9, %p1, 1, 1, 0;\n" +
+      kCommit + kWait;
+  const std::string load = "mov.b32 %x1, 0x3f803f80;\n";
+  expect_fault(kFence + from_registers + load + from_registers, FaultKind::race,
+               MemorySpace::registers, detail);
+  expect_clean(kFence + from_registers + load + kFence + from_registers);
+}
+
+/// One product of operands that consist of these words: two bf16 each, that of the lower k first.
+std::vector<Fault> special_values_of(std::uint32_t a, std::uint32_t b) {
+  WgmmaInput input = zeros();
+  for (std::size_t i = 0; i < input.image.size(); ++i) {
+    const std::uint32_t word = i < kOperandB ? a : b;
+    input.image[i] = static_cast<std::uint8_t>(word >> (8 * (i % 4)));
+  }
+  SpecialValueMemory memory;
+  LaunchRequest request = shape({1, 1, 1}, {128, 1, 1});
+  request.special_values = &memory;
+  return run_wgmma(8, kFence + kMultiply + kCommit + kWait, input, request).result.faults;
+}
+
+// 1 is 0x3f80, the greatest number 0x7f7f; its square overflows to inf. 64 x 8 sums, four in each
+// thread.
+TEST(WgmmaFaults, NamesTheProductThatMakesASpecialValue) {
+  EXPECT_TRUE(special_values_of(0x3f803f80, 0x3f803f80).empty());
+  const std::vector<Fault> infinities = special_values_of(0x7f7f7f7f, 0x7f7f7f7f);
+  ASSERT_EQ(infinities.size(), 1U) << describe(infinities);
+  EXPECT_EQ(infinities[0].kind, FaultKind::infinity_produced);
+  EXPECT_EQ(infinities[0].count, 512U);
+  EXPECT_THAT(infinities[0].detail, HasSubstr("wgmma of products and c = 0 (0x00000000) is +inf"));
+  // Minus infinity is meant.
+  EXPECT_TRUE(special_values_of(0xff7fff7f, 0x7f7f7f7f).empty());
+  // A NaN operand is not what the product has made.
+  for (const Fault& fault : special_values_of(0x7fc07fc0, 0x3f803f80)) {
+    EXPECT_NE(fault.kind, FaultKind::nan_produced) << describe({fault});
+  }
 }
 
 TEST(WgmmaFaults, OperandsMustLieInSharedMemoryAndBeWritten) {
