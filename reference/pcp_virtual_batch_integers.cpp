@@ -69,48 +69,64 @@ Deal deal_virtual(const Step& step, std::size_t pcp) {
 }
 
 /// The maps between the gathered rows of all ranks and the step, and the slots that they are for.
-void add_maps(RankIntegers& result, const Step& step, const Deal& deal, const StepSizes& sizes) {
-  const Integers slots = new_slots(step);
-  const auto padded_rows = static_cast<std::size_t>(deal.max_tokens);
+struct Maps {
   Integers counts;
-  Integers restore(static_cast<std::size_t>(sizes.padded_tokens), -1);
+  Integers restore;
   Integers gather;
   Integers mask;
-  Integers gathered_slots;
+  Integers slots;
   Integers decode_slots;
   Integers prefill_slots;
+
+  void add_token(std::int64_t flat, std::int64_t slot, bool is_decode) {
+    std::int64_t& place = restore.at(static_cast<std::size_t>(flat));
+    const bool is_first = place == -1;
+    if (is_first) place = length(gather);
+    gather.push_back(flat);
+    mask.push_back(is_first ? 1 : 0);
+    slots.push_back(is_first ? slot : -1);
+    if (!is_decode) prefill_slots.push_back(slot);
+    if (is_decode && is_first) decode_slots.push_back(slot);
+  }
+
+  void add_pad() {
+    gather.push_back(0);
+    mask.push_back(0);
+    slots.push_back(-1);
+    prefill_slots.push_back(-1);
+  }
+};
+
+Maps maps_of(const Step& step, const Deal& deal, const StepSizes& sizes) {
+  const Integers slots = new_slots(step);
+  Maps maps;
+  maps.restore.resize(static_cast<std::size_t>(sizes.padded_tokens), -1);
   for (const std::vector<Segment>& rank : deal.ranks) {
-    const std::size_t first = gather.size();
+    const std::int64_t first = length(maps.gather);
     for (const Segment& segment : rank) {
       const bool is_decode = step.rows[segment.row].state == RowState::decode;
       for (const NewToken& token : segment.tokens) {
-        const auto flat = static_cast<std::size_t>(token.flat);
-        const bool is_first = restore[flat] == -1;
-        if (is_first) restore[flat] = length(gather);
-        gather.push_back(token.flat);
-        mask.push_back(is_first ? 1 : 0);
-        gathered_slots.push_back(is_first ? slots[flat] : -1);
-        if (!is_decode) prefill_slots.push_back(slots[flat]);
-        if (is_decode && is_first) decode_slots.push_back(slots[flat]);
+        maps.add_token(token.flat, slots[static_cast<std::size_t>(token.flat)], is_decode);
       }
     }
-    counts.push_back(static_cast<std::int64_t>(gather.size() - first));
-    for (std::size_t i = gather.size() - first; i < padded_rows; ++i) {
-      gather.push_back(0);
-      mask.push_back(0);
-      gathered_slots.push_back(-1);
-      prefill_slots.push_back(-1);
-    }
+    maps.counts.push_back(length(maps.gather) - first);
+    while (length(maps.gather) < first + deal.max_tokens) maps.add_pad();
   }
-  decode_slots.insert(decode_slots.end(), prefill_slots.begin(), prefill_slots.end());
-  add_vector(result, "rank_rows", counts);
+  return maps;
+}
+
+void add_maps(RankIntegers& result, const Step& step, const Deal& deal, const StepSizes& sizes) {
+  Maps maps = maps_of(step, deal, sizes);
+  Integers& kv_slots = maps.decode_slots;
+  kv_slots.insert(kv_slots.end(), maps.prefill_slots.begin(), maps.prefill_slots.end());
+  add_vector(result, "rank_rows", maps.counts);
   add_vector(result, "max_rows", {deal.max_tokens});
   add_vector(result, "decode_rows", {deal.decode_tokens});
-  add_vector(result, "hidden_restore", restore);
-  add_vector(result, "gather_index", gather);
-  add_vector(result, "kv_write_mask", mask);
-  add_vector(result, "gathered_slots", gathered_slots);
-  add_vector(result, "kv_slots", decode_slots);
+  add_vector(result, "hidden_restore", maps.restore);
+  add_vector(result, "gather_index", maps.gather);
+  add_vector(result, "kv_write_mask", maps.mask);
+  add_vector(result, "gathered_slots", maps.slots);
+  add_vector(result, "kv_slots", kv_slots);
 }
 
 /// The rank's own rows.

@@ -36,6 +36,7 @@ Step step_of(std::vector<StepRow> rows) {
 
 std::vector<std::int64_t> counts(const VirtualBatch& batch) {
   std::vector<std::int64_t> result;
+  result.reserve(batch.rows.size());
   for (std::uint32_t rank = 0; rank < batch.rows.size(); ++rank) {
     result.push_back(local_rows(batch, CpRank{rank}));
   }

@@ -1,7 +1,7 @@
 // What each defect of prefill context parallelism changes.
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,8 +35,10 @@ class PcpDefects : public testing::Test {
     scenario.model.dtype = DType::f32;
     scenario.cache.block_size = 4;
     problem_ = test::hand_made_problem(scenario, {{{4, 7}, {8, 1}, {5, 1, RowState::decode}}});
-    plans_.push_back(make_plan(problem_, 0, StrategyKind::pcp_virtual_batch));
+    plan_with(StrategyKind::pcp_virtual_batch);
   }
+
+  void plan_with(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
 
   void put_in(const std::string& defect) {
     InjectSpec spec;
@@ -52,6 +54,7 @@ class PcpDefects : public testing::Test {
         test::operation_labelled(rank(index), "all-gather prefill k and v rows").body);
   }
 
+ private:
   Problem problem_;
   std::vector<Plan> plans_;
 };
@@ -86,7 +89,7 @@ TEST_F(PcpDefects, PadsNeedRanksOfDifferentCounts) {
 TEST_F(PcpDefects, NeedTheirStrategy) {
   for (const std::string defect : {"pcp_restore_off_by_one", "pcp_pads_written",
                                    "pcp_chunk_as_decode", "pcp_rows_see_request"}) {
-    plans_ = {make_plan(problem_, 0, StrategyKind::zigzag)};
+    plan_with(StrategyKind::zigzag);
     EXPECT_THROW(put_in(defect), InputError) << defect;
   }
 }
