@@ -42,7 +42,8 @@ FloatClass classify_element(Type type, const std::byte* bytes) {
     return classify(Type::f32, numerics::to_bits(value));
   }
   std::uint64_t bits = 0;
-  std::memcpy(&bits, bytes, size_bytes(type));
+  // No matrix element is wider; the compiler does not know.
+  std::memcpy(&bits, bytes, std::min<std::size_t>(size_bytes(type), sizeof bits));
   return classify(type == Type::tf32 ? Type::f32 : type, bits);
 }
 

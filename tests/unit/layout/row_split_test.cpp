@@ -1,6 +1,5 @@
 #include "layout/row_split.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -35,12 +34,14 @@ Step step_of(std::initializer_list<Lengths> rows) {
 
 std::vector<std::int64_t> flats(const std::vector<StepToken>& tokens) {
   std::vector<std::int64_t> numbers;
+  numbers.reserve(tokens.size());
   for (const StepToken& token : tokens) numbers.push_back(token.flat);
   return numbers;
 }
 
 std::vector<std::int64_t> positions(const std::vector<StepToken>& tokens) {
   std::vector<std::int64_t> numbers;
+  numbers.reserve(tokens.size());
   for (const StepToken& token : tokens) numbers.push_back(token.position);
   return numbers;
 }
@@ -78,8 +79,7 @@ TEST(RowSplit, CutsEveryRequestIntoPieces) {
   EXPECT_THAT(flats(split[2]), ElementsAre(6, 7));
   EXPECT_THAT(flats(split[3]), ElementsAre(8, 9));
   EXPECT_EQ(max_rows(split), 4);
-  EXPECT_THAT(gathered_rows(split, 12, 4),
-              ElementsAre(0, 1, 2, 4, 5, 6, 8, 9, 12, 13, 3, 7));
+  EXPECT_THAT(gathered_rows(split, 12, 4), ElementsAre(0, 1, 2, 4, 5, 6, 8, 9, 12, 13, 3, 7));
 }
 
 TEST(RowSplit, LeavesRanksWithoutTokens) {
