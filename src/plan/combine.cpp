@@ -32,10 +32,39 @@ Collective collective_of(CollectiveKind kind, DType dtype, const HeadGroup& grou
   return collective;
 }
 
-/// LSEs of all ranks, own outputs scaled by their share, the sum scattered over heads.
-void combine_by_scaling(RankBuilder& builder, DType sum_dtype, const GroupPartial& partial,
+/// The sums of the scaled partials, every rank's heads on that rank.
+void scatter_sums(RankBuilder& builder, DType sum_dtype, BufferId scaled, BufferId target,
+                  const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  Collective scatter =
+      collective_of(CollectiveKind::reduce_scatter, sum_dtype, group, "scaled partial rows");
+  scatter.send = {scaled, 0};
+  scatter.recv = {target, 0};
+  scatter.count = shape.padded_rows * shape.q_row_elems();
+  builder.collective("reduce-scatter scaled partials over heads", std::move(scatter));
+}
+
+/// The same by sums of all heads on every rank, of which each takes its own.
+void reduce_sums(RankBuilder& builder, BufferId scaled, BufferId target, const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  const std::int64_t own_elems = shape.padded_rows * shape.q_row_elems();
+  const BufferId summed = builder.workspace(
+      "out_summed", {group.size, shape.padded_rows, shape.num_heads_q, shape.head_dim});
+  Collective reduce =
+      collective_of(CollectiveKind::all_reduce, shape.dtype, group, "scaled partial rows");
+  reduce.send = {scaled, 0};
+  reduce.recv = {summed, 0};
+  reduce.count = group.size * own_elems;
+  builder.collective("all-reduce scaled partials", std::move(reduce));
+  builder.copy("take the own heads' rows",
+               {{summed, group.own * own_elems}, {target, 0}, shape.bytes(own_elems)});
+}
+
+/// LSEs of all ranks, own outputs scaled by their share, and the sums of those.
+void combine_by_scaling(RankBuilder& builder, DcpCombine combine, const GroupPartial& partial,
                         const OwnHeads& own, const HeadGroup& group) {
   const RankShape& shape = builder.shape();
+  const DType sum_dtype = combine == DcpCombine::ag_rs_f32 ? DType::f32 : shape.dtype;
   const std::int64_t rows = shape.padded_rows;
   const std::int64_t size = group.size;
   const std::int64_t own_lses = rows * shape.num_heads_q;
@@ -63,12 +92,11 @@ void combine_by_scaling(RankBuilder& builder, DType sum_dtype, const GroupPartia
   builder.launch("scale the partial by its share",
                  scale_by_lse_launch(group_shape(shape, group), scale));
 
-  Collective scatter =
-      collective_of(CollectiveKind::reduce_scatter, sum_dtype, group, "scaled partial rows");
-  scatter.send = {scaled, 0};
-  scatter.recv = {own.out, 0};
-  scatter.count = rows * shape.q_row_elems();
-  builder.collective("reduce-scatter scaled partials over heads", std::move(scatter));
+  if (combine == DcpCombine::ag_ar) {
+    reduce_sums(builder, scaled, own.out, group);
+  } else {
+    scatter_sums(builder, sum_dtype, scaled, own.out, group);
+  }
   builder.copy("take the own heads' lses",
                {{merged, group.own * own_lses}, {own.lse, 0}, own_lses * 4});
 }
@@ -144,10 +172,9 @@ void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupParti
                       const OwnHeads& own, const HeadGroup& group) {
   switch (combine) {
     case DcpCombine::ag_rs:
-      combine_by_scaling(builder, builder.shape().dtype, partial, own, group);
-      break;
     case DcpCombine::ag_rs_f32:
-      combine_by_scaling(builder, DType::f32, partial, own, group);
+    case DcpCombine::ag_ar:
+      combine_by_scaling(builder, combine, partial, own, group);
       break;
     case DcpCombine::a2a:
       combine_by_exchange(builder, partial, own, group);
@@ -160,7 +187,8 @@ MergeNumerics combine_numerics(DcpCombine combine, DType dtype, std::uint32_t pa
   numerics.partials = partials;
   numerics.depth = 1;
   numerics.partial_dtype = dtype;
-  numerics.sum_dtype = combine == DcpCombine::ag_rs ? dtype : DType::f32;
+  const bool sums_in_type = combine == DcpCombine::ag_rs || combine == DcpCombine::ag_ar;
+  numerics.sum_dtype = sums_in_type ? dtype : DType::f32;
   return numerics;
 }
 
