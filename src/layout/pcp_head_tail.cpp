@@ -109,7 +109,7 @@ std::vector<std::int64_t> prefill_restore_index(const HeadTailBatch& batch) {
   for_each_gathered(batch, [&](std::uint32_t rank, std::int64_t row, const PaddedToken& token) {
     if (row < decodes) return;
     index.at(to_size(token.padded - batch.padded_decode_rows())) =
-        rank * 2 * batch.half_rows() + row - decodes;
+        2 * batch.half_rows() * rank + row - decodes;
   });
   return index;
 }

@@ -43,7 +43,7 @@ struct HeadTailBatch {
   /// Rows of the decodes' replicas, with which the padded batch begins.
   [[nodiscard]] std::int64_t padded_decode_rows() const { return pcp_size * decode_rows(); }
   /// Rows of the padded batch that are of prefills.
-  [[nodiscard]] std::int64_t padded_prefill_rows() const { return pcp_size * 2 * half_rows(); }
+  [[nodiscard]] std::int64_t padded_prefill_rows() const { return 2 * half_rows() * pcp_size; }
 };
 
 [[nodiscard]] HeadTailBatch make_head_tail_batch(const Step& step, std::uint32_t pcp_size);
