@@ -12,6 +12,7 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "layout/scenario_configuration.hpp"
 #include "layout/split_svg.hpp"
 #include "layout/splits.hpp"
 #include "layout/topology.hpp"
@@ -32,15 +33,6 @@ struct ShowFlags {
   bool is_json = false;
 };
 
-/// The split that a strategy's plan makes of a step.
-layout::SplitKind kind_of(StrategyKind strategy) {
-  if (strategy == StrategyKind::ring_contiguous) return layout::SplitKind::ring;
-  for (const layout::SplitKind kind : layout::all_split_kinds()) {
-    if (layout::name(kind) == name(strategy)) return kind;
-  }
-  return layout::SplitKind::single;
-}
-
 /// Whether a rank's blocks are parts of the tables' blocks.
 bool has_shards(const TopologySpec& world, StrategyKind strategy) {
   return strategy == StrategyKind::dcp || (strategy == StrategyKind::pcp_head_tail && world.cp > 1);
@@ -50,10 +42,10 @@ bool has_shards(const TopologySpec& world, StrategyKind strategy) {
 layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
   const TopologySpec world = layout::world_of(scenario.topology, strategy);
   layout::SplitSpec spec;
-  spec.kind = kind_of(strategy);
+  spec.kind = layout::split_kind(strategy);
   spec.cp = world.cp;
   const bool is_sharded = has_shards(world, strategy);
-  spec.block_size = scenario.cache.block_size * (is_sharded ? 1 : world.kv_shards());
+  spec.block_size = std::int64_t{scenario.cache.block_size} * (is_sharded ? 1 : world.kv_shards());
   if (is_sharded) spec.interleave_size = world.kv_interleave;
   spec.num_heads_q = scenario.model.num_heads_q / world.tp;
   if (strategy == StrategyKind::dcp) {

@@ -10,6 +10,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "cpverify/step.hpp"
+#include "layout/pcp_batch.hpp"
 #include "layout/pcp_head_tail.hpp"
 #include "layout/splits.hpp"
 #include "layout/topology.hpp"
@@ -96,31 +97,6 @@ RC_GTEST_PROP(PcpHeadTail, OrdersHalvesAndBack, ()) {
   RC_ASSERT(static_cast<std::int64_t>(back.size()) == batch.local_rows());
 }
 
-// Brute force over queries and keys: the chunks before a query's own, and of its own what is not
-// later, are the request's tokens up to the query, and no pad.
-RC_GTEST_PROP(PcpHeadTail, ShowsEveryQueryWhatPrecedesItOnce, ()) {
-  const HeadTailBatch batch = any_batch();
-  for (std::size_t prefill = 0; prefill < batch.prefills.size(); ++prefill) {
-    const std::int64_t size = batch.chunk(prefill);
-    const std::int64_t tokens = batch.requests[batch.prefills[prefill]].scheduled;
-    for (std::uint32_t rank = 0; rank < batch.pcp_size; ++rank) {
-      for (const Half half : {Half::head, Half::tail}) {
-        const std::int64_t first = chunk_of(batch, CpRank{rank}, half) * size;
-        for (std::int64_t query = first; query < std::min(first + size, tokens); ++query) {
-          Values times(static_cast<std::size_t>(2 * batch.pcp_size * size), 0);
-          for (std::int64_t key = 0; key < first; ++key) ++times[static_cast<std::size_t>(key)];
-          for (std::int64_t i = 0; i <= query - first; ++i) {
-            ++times[static_cast<std::size_t>(first + i)];
-          }
-          for (std::int64_t key = 0; key < static_cast<std::int64_t>(times.size()); ++key) {
-            RC_ASSERT(times[static_cast<std::size_t>(key)] == (key <= query ? 1 : 0));
-          }
-        }
-      }
-    }
-  }
-}
-
 // The geometry that `cpverify plan` proves and costs is the one that is run.
 RC_GTEST_PROP(PcpHeadTail, IsTheSplitThatIsProved, ()) {
   const HeadTailBatch batch = any_batch();
@@ -128,6 +104,7 @@ RC_GTEST_PROP(PcpHeadTail, IsTheSplitThatIsProved, ()) {
   spec.kind = SplitKind::pcp_head_tail;
   spec.cp = batch.pcp_size;
   std::vector<SplitRow> rows;
+  rows.reserve(batch.requests.size());
   for (const PcpRequest& request : batch.requests) {
     rows.push_back({request.computed, request.scheduled, request.is_decode});
   }

@@ -11,6 +11,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "cpverify/finding.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
@@ -48,13 +49,12 @@ RequestSpec any_request(std::size_t index) {
 }
 
 Scenario any_scenario() {
-  constexpr std::uint32_t kTpSizes[] = {1, 2, 4};
   Scenario scenario;
   scenario.model.num_heads_q = 8;
   scenario.model.num_heads_kv = *rc::gen::element(1U, 2U, 4U, 8U);
   scenario.model.head_dim = 32;
   scenario.topology.cp = *rc::gen::inRange(1U, 9U);
-  scenario.topology.tp = kTpSizes[*rc::gen::inRange(0, 3)];
+  scenario.topology.tp = *rc::gen::element(1U, 2U, 4U);
   const std::uint32_t copies = scenario.topology.tp / scenario.model.num_heads_kv;
   if (copies > 1) scenario.topology.dcp = *rc::gen::element(1U, 2U, copies);
   scenario.topology.kv_sharding = *rc::gen::element(KvSharding::dcp, KvSharding::pcp_dcp);

@@ -165,7 +165,8 @@ std::optional<TokenOrigin> HostWalk::query_of(const RankPlan& plan, const Launch
 
 std::optional<TokenOrigin> HostWalk::key_of(const RankPlan& plan, const Launch& launch,
                                             const Rank& rank, std::int64_t place) {
-  const std::int64_t first_elem = plan.heads_kv.first * problem_.scenario.model.head_dim;
+  const std::int64_t first_elem =
+      std::int64_t{plan.heads_kv.first} * problem_.scenario.model.head_dim;
   const Cell k = load(plan, rank, argument<BufferRef>(launch, 1), place);
   const Cell v = load(plan, rank, argument<BufferRef>(launch, 2), place);
   const std::optional<TokenOrigin> token = token_of(TensorKind::k, k);
@@ -250,11 +251,11 @@ void HostWalk::execute(const RankPlan& plan, const Launch& launch, Rank& rank) {
     gather_rows(plan, launch, rank);
   } else if (launch.entry == "kv_write") {
     kv_write(plan, launch, rank);
-  } else if (launch.entry.rfind("merge_states_", 0) == 0) {
+  } else if (launch.entry.starts_with("merge_states_")) {
     merge_states(plan, launch, rank);
-  } else if (launch.entry.rfind("pack_partial_", 0) == 0) {
+  } else if (launch.entry.starts_with("pack_partial_")) {
     pack_partial(plan, launch, rank);
-  } else if (launch.entry.rfind("merge_packed_", 0) == 0) {
+  } else if (launch.entry.starts_with("merge_packed_")) {
     merge_packed(plan, launch, rank);
   } else {
     attention(plan, launch, rank);
@@ -342,7 +343,7 @@ void HostWalk::make_pools(const RankPlan& rank) {
   const std::size_t dim = problem_.scenario.model.head_dim;
   const std::size_t row_elems = rank.heads_kv.count * dim;
   const std::int64_t block_tokens = problem_.block_tokens();
-  const std::size_t slots =
+  const auto slots =
       static_cast<std::size_t>(problem_.num_blocks * block_tokens / rank.kv_shard.count);
   std::vector<Cells> pools(2, Cells(slots * row_elems, kUnwritten));
   for (const CachedToken& token : problem_.cached) {

@@ -57,10 +57,13 @@ class HostWalk {
     Cells elements;
     Cell lse = 0;
   };
-  HeadRow load_head(const RankPlan& plan, const Rank& rank, BufferRef out, BufferRef lse,
-                    std::int64_t head, std::int64_t dim);
-  void store_head(const RankPlan& plan, Rank& rank, BufferRef out, BufferRef lse, std::int64_t head,
-                  const HeadRow& row);
+  struct HeadPlace {
+    BufferRef out;
+    BufferRef lse;
+    std::int64_t head = 0;  ///< Counted over the rows before, too.
+  };
+  HeadRow load_head(const RankPlan& plan, const Rank& rank, const HeadPlace& place);
+  void store_head(const RankPlan& plan, Rank& rank, const HeadPlace& place, const HeadRow& row);
   HeadRow merge_heads(const RankPlan& plan, const HeadRow& one, const HeadRow& other);
   void merge_states(const RankPlan& plan, const Launch& launch, Rank& rank);
   void pack_partial(const RankPlan& plan, const Launch& launch, Rank& rank);

@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -27,26 +26,27 @@ std::int64_t number(const Launch& launch, std::size_t index) {
 
 }  // namespace
 
-HostWalk::HeadRow HostWalk::load_head(const RankPlan& plan, const Rank& rank, BufferRef out,
-                                      BufferRef lse, std::int64_t head, std::int64_t dim) {
+HostWalk::HeadRow HostWalk::load_head(const RankPlan& plan, const Rank& rank,
+                                      const HeadPlace& place) {
+  const std::int64_t dim = problem_.scenario.model.head_dim;
   HeadRow row;
-  row.lse = load(plan, rank, lse, head);
+  row.lse = load(plan, rank, place.lse, place.head);
   // Of a partial that saw no key, the elements may be anything.
   for (std::int64_t j = 0; row.lse != kEmptyLse && j < dim; ++j) {
-    row.elements.push_back(load(plan, rank, out, head * dim + j));
+    row.elements.push_back(load(plan, rank, place.out, place.head * dim + j));
   }
   return row;
 }
 
-void HostWalk::store_head(const RankPlan& plan, Rank& rank, BufferRef out, BufferRef lse,
-                          std::int64_t head, const HeadRow& row) {
+void HostWalk::store_head(const RankPlan& plan, Rank& rank, const HeadPlace& place,
+                          const HeadRow& row) {
   const std::int64_t dim = problem_.scenario.model.head_dim;
   for (std::int64_t j = 0; j < dim; ++j) {
     const bool is_empty = row.elements.empty();
-    store(plan, rank, out, head * dim + j,
+    store(plan, rank, place.out, place.head * dim + j,
           is_empty ? 0 : row.elements.at(static_cast<std::size_t>(j)));
   }
-  store(plan, rank, lse, head, row.lse);
+  store(plan, rank, place.lse, place.head, row.lse);
 }
 
 HostWalk::HeadRow HostWalk::merge_heads(const RankPlan& plan, const HeadRow& one,
@@ -73,15 +73,14 @@ HostWalk::HeadRow HostWalk::merge_heads(const RankPlan& plan, const HeadRow& one
 
 void HostWalk::merge_states(const RankPlan& plan, const Launch& launch, Rank& rank) {
   const std::int64_t heads = number(launch, 8);
-  const std::int64_t dim = number(launch, 9);
   for (std::int64_t row = 0; row < number(launch, 7); ++row) {
     const std::int64_t target = load(plan, rank, pointer(launch, 6), row);
     for (std::int64_t head = 0; target >= 0 && head < heads; ++head) {
-      const HeadRow prefix =
-          load_head(plan, rank, pointer(launch, 0), pointer(launch, 1), row * heads + head, dim);
-      const HeadRow suffix =
-          load_head(plan, rank, pointer(launch, 2), pointer(launch, 3), target * heads + head, dim);
-      store_head(plan, rank, pointer(launch, 4), pointer(launch, 5), target * heads + head,
+      const std::int64_t own = row * heads + head;
+      const std::int64_t other = target * heads + head;
+      const HeadRow prefix = load_head(plan, rank, {pointer(launch, 0), pointer(launch, 1), own});
+      const HeadRow suffix = load_head(plan, rank, {pointer(launch, 2), pointer(launch, 3), other});
+      store_head(plan, rank, {pointer(launch, 4), pointer(launch, 5), other},
                  merge_heads(plan, prefix, suffix));
     }
   }
@@ -120,9 +119,9 @@ void HostWalk::merge_packed(const RankPlan& plan, const Launch& launch, Rank& ra
       const std::int64_t first = (partial * rows + row) * stride;
       const BufferRef elements{packed.buffer, packed.offset_elems + first};
       const BufferRef lse{packed.buffer, packed.offset_elems + first + dim};
-      sum = merge_heads(plan, sum, load_head(plan, rank, elements, lse, 0, dim));
+      sum = merge_heads(plan, sum, load_head(plan, rank, {elements, lse, 0}));
     }
-    store_head(plan, rank, pointer(launch, 1), pointer(launch, 2), row, sum);
+    store_head(plan, rank, {pointer(launch, 1), pointer(launch, 2), row}, sum);
   }
 }
 

@@ -52,7 +52,8 @@ Problem shared_cache_problem() {
   Problem problem = test::hand_made_problem(scenario, {first, {{12, 1, RowState::decode}}});
   for (const StepRow& row : problem.steps.front().rows) {
     for (std::int64_t token = 0; token < row.computed; ++token) {
-      problem.cached.push_back({row.request, token, row.block_table.front() * 8 + token});
+      problem.cached.push_back(
+          {row.request, token, std::int64_t{row.block_table.front()} * 8 + token});
     }
   }
   return problem;
@@ -61,6 +62,7 @@ Problem shared_cache_problem() {
 std::vector<std::string> complaints(const Problem& problem, StrategyKind strategy,
                                     const std::string& defect) {
   std::vector<Plan> plans;
+  plans.reserve(problem.steps.size());
   for (std::uint32_t step = 0; step < problem.steps.size(); ++step) {
     plans.push_back(make_plan(problem, step, strategy));
   }

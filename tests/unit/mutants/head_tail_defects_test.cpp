@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -142,7 +141,7 @@ TEST_F(HeadTailDefects, NeedTheirStrategy) {
   plan_with(StrategyKind::pcp_virtual_batch);
   for (const DefectInfo& defect : all_defects()) {
     const std::string name{defect.name};
-    if (name.rfind("head_tail_", 0) != 0) continue;
+    if (!name.starts_with("head_tail_")) continue;
     EXPECT_THROW(put_in(name), InputError) << name;
   }
 }
