@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpverify/ids.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
 #include "reference/pcp_deal.hpp"
+#include "reference/pcp_head_tail_integers.hpp"
 #include "reference/pcp_virtual_batch_integers.hpp"
 #include "reference/ring_integers.hpp"
 #include "reference/row_integers.hpp"
@@ -36,6 +38,7 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
 }
 
 bool is_sharded(const Problem& problem, StrategyKind strategy) {
+  if (strategy == StrategyKind::pcp_head_tail) return problem.scenario.topology.cp > 1;
   return strategy == StrategyKind::dcp && problem.scenario.topology.dcp > 1;
 }
 
@@ -65,6 +68,9 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
       break;
     case StrategyKind::dcp:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
+      break;
+    case StrategyKind::pcp_head_tail:
+      if (cp > 1) return pcp_head_tail_integers(problem, step);
       break;
     case StrategyKind::pcp_virtual_batch:
       if (is_pcp_on(problem, step)) return pcp_virtual_batch_integers(problem, step);
@@ -101,6 +107,7 @@ std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step
 
 RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind strategy) {
   const std::vector<SlotOwner> all = expected_slots(problem, step);
+  const TopologySpec& topology = problem.scenario.topology;
   if (!is_sharded(problem, strategy)) {
     by_shard_.push_back(all);
     return;
@@ -108,14 +115,18 @@ RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind st
   const std::vector<ShardSlot> dealt = deal_slots(problem);
   const std::size_t own_slots =
       static_cast<std::size_t>(problem.num_blocks) * problem.scenario.cache.block_size;
-  by_shard_.resize(problem.scenario.topology.dcp, std::vector<SlotOwner>(own_slots));
+  by_shard_.resize(topology.kv_shards(), std::vector<SlotOwner>(own_slots));
+  tp_ = topology.tp;
+  dcp_ = topology.dcp;
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
     by_shard_.at(dealt[slot].shard).at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
   }
 }
 
 const std::vector<SlotOwner>& RankSlots::of(RankId rank) const {
-  return by_shard_.at(rank.value() % by_shard_.size());
+  if (by_shard_.size() == 1) return by_shard_.front();
+  // Decode groups one after the other, those of the first prefill rank first.
+  return by_shard_.at(rank.value() / tp_ * dcp_ + rank.value() % tp_ % dcp_);
 }
 
 }  // namespace cpverify::reference

@@ -63,6 +63,8 @@ class RankSlots {
 
  private:
   std::vector<std::vector<SlotOwner>> by_shard_;  ///< One when nothing is sharded.
+  std::size_t tp_ = 1;
+  std::size_t dcp_ = 1;
 };
 
 }  // namespace cpverify::reference

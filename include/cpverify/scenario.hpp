@@ -127,6 +127,7 @@ enum class StrategyKind : std::uint8_t {
   interleave,
   contiguous,
   dcp,
+  pcp_head_tail,
   pcp_virtual_batch,
   ring,
   ring_contiguous,

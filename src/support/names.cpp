@@ -101,6 +101,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
+    case StrategyKind::pcp_head_tail:
+      return "pcp_head_tail";
     case StrategyKind::pcp_virtual_batch:
       return "pcp_virtual_batch";
     case StrategyKind::ring:
