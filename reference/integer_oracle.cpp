@@ -14,6 +14,7 @@
 #include "reference/row_integers.hpp"
 #include "reference/step_integers.hpp"
 #include "reference/ulysses_integers.hpp"
+#include "reference/virtual_deal.hpp"
 #include "reference/zigzag_integers.hpp"
 
 namespace cpverify::reference {
@@ -36,7 +37,8 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
 }
 
 bool is_sharded(const Problem& problem, StrategyKind strategy) {
-  return strategy == StrategyKind::dcp && problem.scenario.topology.dcp > 1;
+  const bool shards = strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
+  return shards && problem.scenario.topology.dcp > 1;
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
       if (cp > 1) return ulysses_integers(problem, step);
       break;
     case StrategyKind::dcp:
-      if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
+    case StrategyKind::dcp_virtual:
+      if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step, strategy);
       break;
     case StrategyKind::pcp_virtual_batch:
       if (is_pcp_on(problem, step)) return pcp_virtual_batch_integers(problem, step);
@@ -105,9 +108,10 @@ RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind st
     by_shard_.push_back(all);
     return;
   }
-  const std::vector<ShardSlot> dealt = deal_slots(problem);
-  const std::size_t own_slots =
-      static_cast<std::size_t>(problem.num_blocks) * problem.scenario.cache.block_size;
+  const std::vector<ShardSlot> dealt = strategy == StrategyKind::dcp_virtual
+                                           ? deal_virtual_slots(problem)
+                                           : deal_slots(problem);
+  const std::size_t own_slots = all.size() / problem.scenario.topology.dcp;
   by_shard_.resize(problem.scenario.topology.dcp, std::vector<SlotOwner>(own_slots));
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
     by_shard_.at(dealt[slot].shard).at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];

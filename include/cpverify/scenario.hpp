@@ -64,10 +64,22 @@ enum class DcpVisibility : std::uint8_t { split, cached };
 /// taking its heads; or outputs and LSEs are exchanged in one all-to-all and merged in f32.
 enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, ag_ar, a2a };
 
+/// By what strategy dcp_virtual tells whose a token is, modulo the ranks of the group: its position
+/// in the request (SGLang's Triton backend), or its virtual slot (SGLang's write kernel for MLA).
+enum class DcpOwner : std::uint8_t { position, slot };
+
 struct DcpSpec {
   DcpVisibility visibility = DcpVisibility::split;
   DcpCombine combine = DcpCombine::ag_rs;
+  DcpOwner owner = DcpOwner::position;
 };
+
+/// What the allocator hands out: whole blocks, or single slots in any order, which makes every slot
+/// a block of the tables.
+enum class CacheUnit : std::uint8_t { block, slot };
+
+/// Whose blocks are handed out a second time: nobody's, or those of finished requests.
+enum class CacheReuse : std::uint8_t { never, finished };
 
 /// The paged KV pool of every rank: [num_blocks, tokens per block, num_heads_kv of the rank,
 /// head_dim]. Block 0 is the null block: never handed out, never written.
@@ -78,6 +90,8 @@ struct CacheSpec {
   std::uint32_t num_blocks =
       0;  ///< 0: just enough for the requests, plus the null block and 4 free ones.
   std::optional<std::uint64_t> shuffle_seed;  ///< Hand out block ids in a seeded random order.
+  CacheUnit unit = CacheUnit::block;
+  CacheReuse reuse = CacheReuse::never;
   SourceLocation where;                       ///< Of num_blocks, or of the section without it.
 };
 
@@ -126,6 +140,7 @@ enum class StrategyKind : std::uint8_t {
   interleave,
   contiguous,
   dcp,
+  dcp_virtual,
   pcp_virtual_batch,
   ring,
   ring_contiguous,
@@ -193,6 +208,12 @@ struct Scenario {
   std::optional<LaunchSpec> launch;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
 
+  /// Tokens of one block of the tables: the block size of all shards together, or a slot.
+  [[nodiscard]] std::int64_t block_tokens() const noexcept {
+    return cache.unit == CacheUnit::slot ? 1
+                                         : std::int64_t{cache.block_size} * topology.kv_shards();
+  }
+
   [[nodiscard]] bool asks_for(Check check) const {
     return std::find(checks.begin(), checks.end(), check) != checks.end();
   }
@@ -202,6 +223,9 @@ struct Scenario {
 [[nodiscard]] std::string_view name(KvSharding sharding) noexcept;
 [[nodiscard]] std::string_view name(DcpVisibility visibility) noexcept;
 [[nodiscard]] std::string_view name(DcpCombine combine) noexcept;
+[[nodiscard]] std::string_view name(DcpOwner owner) noexcept;
+[[nodiscard]] std::string_view name(CacheUnit unit) noexcept;
+[[nodiscard]] std::string_view name(CacheReuse reuse) noexcept;
 [[nodiscard]] std::string_view name(DataMode mode) noexcept;
 [[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;

@@ -16,6 +16,11 @@ std::uint32_t shard_of(const KvShard& shard, std::int64_t position) noexcept {
 
 std::optional<std::int64_t> local_slot(const KvShard& shard, std::int64_t block_tokens,
                                        std::int64_t slot) {
+  if (shard.interleave == 1) {
+    // Dealt out one by one, and then the blocks do not matter: they may be single slots.
+    if (slot % shard.count != shard.index) return std::nullopt;
+    return slot / shard.count;
+  }
   CPVERIFY_CHECK(block_tokens % (std::int64_t{shard.count} * shard.interleave) == 0);
   const std::int64_t in_block = slot % block_tokens;
   if (shard_of(shard, in_block) != shard.index) return std::nullopt;

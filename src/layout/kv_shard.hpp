@@ -14,7 +14,8 @@ namespace cpverify::layout {
 [[nodiscard]] std::uint32_t shard_of(const KvShard& shard, std::int64_t position) noexcept;
 
 /// Slot in a shard's own pool of slot `slot` of an unsharded pool with blocks of `block_tokens`
-/// tokens; nothing when another shard holds it. `interleave` divides block_tokens / count.
+/// tokens; nothing when another shard holds it. Unless it is 1, `interleave` divides
+/// block_tokens / count.
 [[nodiscard]] std::optional<std::int64_t> local_slot(const KvShard& shard,
                                                      std::int64_t block_tokens, std::int64_t slot);
 

@@ -48,6 +48,7 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       plan::build_contiguous(problem, step, plan);
       return;
     case StrategyKind::dcp:
+    case StrategyKind::dcp_virtual:
       plan::build_dcp(problem, step, plan);
       return;
     case StrategyKind::pcp_virtual_batch:

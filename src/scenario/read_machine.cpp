@@ -186,6 +186,15 @@ void read_attention_kernel(const Map& file, Scenario& scenario) {
   if (scenario.attention_kernel == AttentionKernel::hopper) check_hopper(*value, scenario.model);
 }
 
+/// Single slots are dealt out to the shards, whose pools are of one size.
+static void check_slot_count(const Value& num_blocks, const Scenario& scenario) {
+  const std::uint32_t shards = scenario.topology.kv_shards();
+  if (scenario.cache.unit == CacheUnit::block || scenario.cache.num_blocks % shards == 0) return;
+  num_blocks.fail(
+      fmt::format("'num_blocks' is {} slots for {} shards of the cache; expected a multiple of {}",
+                  scenario.cache.num_blocks, shards, shards));
+}
+
 void read_cache(const Map& file, Scenario& scenario) {
   const Map map{file.require("cache"), Section::cache};
   CacheSpec& cache = scenario.cache;
@@ -199,6 +208,10 @@ void read_cache(const Map& file, Scenario& scenario) {
                         "of a block are dealt to the shards in whole runs",
                         cache.block_size, topology.kv_interleave));
   }
+  const std::optional<Value> unit = map.find("unit");
+  if (unit) cache.unit = choice(*unit, kCacheUnits);
+  const std::optional<Value> reuse = map.find("reuse");
+  if (reuse) cache.reuse = choice(*reuse, kCacheReuses);
   const std::optional<Value> num_blocks = map.find("num_blocks");
   if (num_blocks) {
     const std::int64_t limit =
@@ -206,6 +219,7 @@ void read_cache(const Map& file, Scenario& scenario) {
     // Block 0 is the null block, so a pool of one block holds nothing.
     cache.num_blocks = count(*num_blocks, {2, limit, ", the null block included"});
     cache.where = num_blocks->where();
+    check_slot_count(*num_blocks, scenario);
   }
   const std::optional<Value> shuffle_seed = map.find("shuffle_seed");
   if (shuffle_seed) cache.shuffle_seed = shuffle_seed->seed();

@@ -44,10 +44,36 @@ std::string why_not_dcp(const Scenario& scenario) {
       topology.cp);
 }
 
+/// Blocks of one slot have no tokens to divide; the owner is then told by the slot's number.
+std::string why_not_blocks(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.dcp == 1 || scenario.cache.unit == CacheUnit::block) return {};
+  return fmt::format(
+      "divides blocks among {} ranks, and unit slot hands out single slots; expected unit block, "
+      "or strategy dcp_virtual with owner slot",
+      topology.dcp);
+}
+
+std::string why_not_dcp_virtual(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.dcp > 1 && topology.kv_interleave != 1) {
+    return fmt::format(
+        "deals tokens out one by one, and kv_interleave is {}; expected 1, or strategy dcp",
+        topology.kv_interleave);
+  }
+  if (scenario.dcp.owner == DcpOwner::position) {
+    const std::string text = why_not_blocks(scenario);
+    if (!text.empty()) return text;
+  }
+  return why_not_dcp(scenario);
+}
+
 std::string why_not(const Scenario& scenario, StrategyKind strategy) {
   if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);
-  if (strategy == StrategyKind::dcp) return why_not_dcp(scenario);
-  return {};
+  if (strategy == StrategyKind::dcp_virtual) return why_not_dcp_virtual(scenario);
+  if (strategy != StrategyKind::dcp) return {};
+  const std::string text = why_not_dcp(scenario);
+  return text.empty() ? why_not_blocks(scenario) : text;
 }
 
 }  // namespace
@@ -66,6 +92,8 @@ void read_dcp(const Map& file, Scenario& scenario) {
   const Map map{*value, Section::dcp};
   const std::optional<Value> visibility = map.find("visibility");
   if (visibility) scenario.dcp.visibility = choice(*visibility, kDcpVisibilities);
+  const std::optional<Value> owner = map.find("owner");
+  if (owner) scenario.dcp.owner = choice(*owner, kDcpOwners);
   const std::optional<Value> combine = map.find("combine");
   if (!combine) return;
   scenario.dcp.combine = choice(*combine, kDcpCombines);

@@ -57,6 +57,7 @@ inline constexpr std::array kStrategies{StrategyKind::single,
                                         StrategyKind::interleave,
                                         StrategyKind::contiguous,
                                         StrategyKind::dcp,
+                                        StrategyKind::dcp_virtual,
                                         StrategyKind::pcp_virtual_batch,
                                         StrategyKind::ring,
                                         StrategyKind::ring_contiguous,
@@ -64,6 +65,9 @@ inline constexpr std::array kStrategies{StrategyKind::single,
 inline constexpr std::array kDcpVisibilities{DcpVisibility::split, DcpVisibility::cached};
 inline constexpr std::array kDcpCombines{DcpCombine::ag_rs, DcpCombine::ag_rs_f32,
                                          DcpCombine::ag_ar, DcpCombine::a2a};
+inline constexpr std::array kDcpOwners{DcpOwner::position, DcpOwner::slot};
+inline constexpr std::array kCacheUnits{CacheUnit::block, CacheUnit::slot};
+inline constexpr std::array kCacheReuses{CacheReuse::never, CacheReuse::finished};
 inline constexpr std::array kKvShardings{KvSharding::dcp, KvSharding::pcp_dcp};
 /// The types of buffers that a launch scenario has.
 inline constexpr std::array kBufferDTypes{DType::f32, DType::f16, DType::bf16,

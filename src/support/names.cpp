@@ -59,6 +59,36 @@ std::string_view name(DcpCombine combine) noexcept {
   return "?";
 }
 
+std::string_view name(DcpOwner owner) noexcept {
+  switch (owner) {
+    case DcpOwner::position:
+      return "position";
+    case DcpOwner::slot:
+      return "slot";
+  }
+  return "?";
+}
+
+std::string_view name(CacheUnit unit) noexcept {
+  switch (unit) {
+    case CacheUnit::block:
+      return "block";
+    case CacheUnit::slot:
+      return "slot";
+  }
+  return "?";
+}
+
+std::string_view name(CacheReuse reuse) noexcept {
+  switch (reuse) {
+    case CacheReuse::never:
+      return "never";
+    case CacheReuse::finished:
+      return "finished";
+  }
+  return "?";
+}
+
 std::string_view name(CollectiveKind kind) noexcept {
   switch (kind) {
     case CollectiveKind::all_gather:
@@ -101,6 +131,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
+    case StrategyKind::dcp_virtual:
+      return "dcp_virtual";
     case StrategyKind::pcp_virtual_batch:
       return "pcp_virtual_batch";
     case StrategyKind::ring:

@@ -47,10 +47,10 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
   layout::SplitSpec spec;
   spec.kind = kind_of(strategy);
   spec.cp = world.cp;
-  spec.block_size =
-      scenario.cache.block_size * (strategy == StrategyKind::dcp ? 1 : world.kv_shards());
+  const bool is_sharded = strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
+  spec.block_size = scenario.cache.block_size * (is_sharded ? 1 : world.kv_shards());
   spec.num_heads_q = scenario.model.num_heads_q / world.tp;
-  if (strategy == StrategyKind::dcp) {
+  if (is_sharded) {
     spec.dcp = world.dcp;
     spec.interleave_size = world.kv_interleave;
     spec.num_heads_q *= world.dcp;

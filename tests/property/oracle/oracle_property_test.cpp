@@ -26,18 +26,16 @@ constexpr std::array kStrategies{StrategyKind::single,
                                  StrategyKind::interleave,
                                  StrategyKind::contiguous,
                                  StrategyKind::dcp,
+                                 StrategyKind::dcp_virtual,
                                  StrategyKind::pcp_virtual_batch,
                                  StrategyKind::ring,
                                  StrategyKind::ring_contiguous,
                                  StrategyKind::ulysses};
 
-/// What the reader of scenarios asks of heads.
-bool is_valid(const Scenario& scenario, StrategyKind strategy) {
-  if (strategy != StrategyKind::ulysses) return true;
-  const std::uint32_t cp = scenario.topology.cp;
-  const std::uint32_t heads_kv = std::max(1U, scenario.model.num_heads_kv / scenario.topology.tp);
-  return scenario.model.num_heads_q / scenario.topology.tp % cp == 0 &&
-         (heads_kv % cp == 0 || cp % heads_kv == 0);
+/// What the reader of scenarios asks of strategies.
+bool is_valid(Scenario scenario, StrategyKind strategy) {
+  scenario.strategies = {strategy};
+  return refused_strategy(scenario).empty();
 }
 
 RequestSpec any_request(std::size_t index) {
@@ -69,6 +67,9 @@ Scenario any_scenario() {
   const std::size_t count = *rc::gen::inRange<std::size_t>(1, 5);
   for (std::size_t i = 0; i < count; ++i) scenario.requests.push_back(any_request(i));
   if (*rc::gen::arbitrary<bool>()) scenario.cache.shuffle_seed = 5;
+  scenario.dcp.owner = *rc::gen::element(DcpOwner::position, DcpOwner::slot);
+  scenario.cache.unit = *rc::gen::element(CacheUnit::block, CacheUnit::block, CacheUnit::slot);
+  scenario.cache.reuse = *rc::gen::element(CacheReuse::never, CacheReuse::finished);
   scenario.checks = {Check::metadata, Check::collectives};
   return scenario;
 }
