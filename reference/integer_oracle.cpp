@@ -108,9 +108,8 @@ RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind st
     by_shard_.push_back(all);
     return;
   }
-  const std::vector<ShardSlot> dealt = strategy == StrategyKind::dcp_virtual
-                                           ? deal_virtual_slots(problem)
-                                           : deal_slots(problem);
+  const std::vector<ShardSlot> dealt =
+      strategy == StrategyKind::dcp_virtual ? deal_virtual_slots(problem) : deal_slots(problem);
   const std::size_t own_slots = all.size() / problem.scenario.topology.dcp;
   by_shard_.resize(problem.scenario.topology.dcp, std::vector<SlotOwner>(own_slots));
   for (std::size_t slot = 0; slot < all.size(); ++slot) {

@@ -92,7 +92,7 @@ struct CacheSpec {
   std::optional<std::uint64_t> shuffle_seed;  ///< Hand out block ids in a seeded random order.
   CacheUnit unit = CacheUnit::block;
   CacheReuse reuse = CacheReuse::never;
-  SourceLocation where;                       ///< Of num_blocks, or of the section without it.
+  SourceLocation where;  ///< Of num_blocks, or of the section without it.
 };
 
 /// The first `tokens` tokens of a request are those of another request.

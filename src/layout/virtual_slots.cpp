@@ -20,8 +20,7 @@ std::optional<std::int64_t> stored_slot(DcpOwner owner, const KvShard& shard, st
 
 std::int64_t VirtualRequest::slot(std::int64_t position) const {
   CPVERIFY_CHECK(row != nullptr);
-  const std::int64_t block =
-      row->block_table.at(static_cast<std::size_t>(position / block_tokens));
+  const std::int64_t block = row->block_table.at(static_cast<std::size_t>(position / block_tokens));
   return block * block_tokens + position % block_tokens;
 }
 

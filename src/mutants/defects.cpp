@@ -267,6 +267,32 @@ std::vector<Defect> exchange_defects() {
   };
 }
 
+std::vector<Defect> virtual_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  const std::string_view needs = "strategy dcp_virtual on two ranks or more";
+  return {
+      {{"virtual_owner_by_position",
+        "a rank stores the tokens whose position, not slot, says that they are its own",
+        "strategy dcp_virtual with owner slot, on single slots", places},
+       store_by_position},
+      {{"virtual_slot_undivided", "K and V go to the virtual slot's number in the rank's pool",
+        needs, places},
+       store_undivided},
+      {{"virtual_slot_remainder",
+        "K and V go to the remainder of the virtual slot and the size of the rank's pool", needs,
+        places},
+       store_remainder},
+      {{"virtual_neighbour_stored", "a rank stores the next rank's tokens", needs, places},
+       store_for_neighbour},
+      {{"virtual_lengths_rounded_up", "every rank reads as many keys as the first",
+        "strategy dcp_virtual and lengths that its ranks do not share evenly", places},
+       round_up_lengths},
+      {{"virtual_table_undivided", "attention reads pages or slots by their virtual numbers",
+        "strategy dcp_virtual and keys in the cache", places},
+       leave_table_undivided},
+  };
+}
+
 std::vector<Defect> pcp_defects() {
   return {
       {{"pcp_restore_off_by_one",
@@ -296,7 +322,7 @@ std::vector<Defect> pcp_defects() {
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
   for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
-                                          exchange_defects(), pcp_defects()}) {
+                                          exchange_defects(), virtual_defects(), pcp_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

@@ -105,6 +105,13 @@ std::size_t use_merge_blocks_reversed(const Injection& injection);
 
 std::size_t ignore_interleave(const Injection& injection);
 
+std::size_t store_by_position(const Injection& injection);
+std::size_t store_undivided(const Injection& injection);
+std::size_t store_remainder(const Injection& injection);
+std::size_t store_for_neighbour(const Injection& injection);
+std::size_t round_up_lengths(const Injection& injection);
+std::size_t leave_table_undivided(const Injection& injection);
+
 std::size_t send_against_the_ring(const Injection& injection);
 std::size_t attend_other_block(const Injection& injection);
 std::size_t skip_round(const Injection& injection);

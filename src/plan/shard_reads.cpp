@@ -63,8 +63,8 @@ void set_slots(RankBuilder& builder, const ShardScheme& scheme, const ShardReads
   Lines lines;
   std::vector<std::int64_t> lengths;
   for (const ShardSequence& sequence : reads.sequences) {
-    lines.push_back(layout::local_slots({sequence.row, scheme.block_tokens}, scheme.shard,
-                                        sequence.length));
+    lines.push_back(
+        layout::local_slots({sequence.row, scheme.block_tokens}, scheme.shard, sequence.length));
     lengths.push_back(static_cast<std::int64_t>(lines.back().size()));
   }
   call.kv_lens = {builder.metadata_i32(std::string{reads.lengths_name}, std::move(lengths)), 0};
@@ -96,10 +96,9 @@ std::vector<std::int64_t> stored_slots(const ShardScheme& scheme, const Step& st
   const std::vector<std::int64_t> positions = step_positions(step);
   std::vector<std::int64_t> stored;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const auto slot =
-        scheme.strategy == StrategyKind::dcp_virtual
-            ? layout::stored_slot(scheme.owner, scheme.shard, positions[i], slots[i])
-            : layout::local_slot(scheme.shard, scheme.block_tokens, slots[i]);
+    const auto slot = scheme.strategy == StrategyKind::dcp_virtual
+                          ? layout::stored_slot(scheme.owner, scheme.shard, positions[i], slots[i])
+                          : layout::local_slot(scheme.shard, scheme.block_tokens, slots[i]);
     stored.push_back(slot.value_or(kPadRow));
   }
   return stored;

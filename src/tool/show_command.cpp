@@ -62,6 +62,12 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
 
 layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
   const Scenario& scenario = problem.scenario;
+  if (plan.strategy == StrategyKind::dcp_virtual && plan.is_cp_on &&
+      scenario.cache.unit == CacheUnit::slot) {
+    throw InputError{scenario.cache.where,
+                     "with unit slot owners follow no positions, which is what --svg draws; "
+                     "expected unit block"};
+  }
   const layout::SplitSpec spec = spec_of(scenario, plan.strategy);
   std::vector<layout::SplitRow> rows;
   std::vector<std::string> names;
