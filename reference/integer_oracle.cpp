@@ -8,6 +8,7 @@
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
+#include "reference/pcp_dcp_integers.hpp"
 #include "reference/pcp_deal.hpp"
 #include "reference/pcp_virtual_batch_integers.hpp"
 #include "reference/ring_integers.hpp"
@@ -36,9 +37,15 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
   return result;
 }
 
-bool is_sharded(const Problem& problem, StrategyKind strategy) {
-  const bool shards = strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
-  return shards && problem.scenario.topology.dcp > 1;
+/// The part of the cache that every world rank has; empty when all have all of it.
+std::vector<std::size_t> shards_of_ranks(const TopologySpec& topology, StrategyKind strategy) {
+  if (strategy == StrategyKind::pcp_dcp) return product_shards(topology);
+  std::vector<std::size_t> shards;
+  const bool is_decode_group =
+      strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
+  if (!is_decode_group || topology.dcp == 1) return shards;
+  for (std::size_t rank = 0; rank < topology.tp; ++rank) shards.push_back(rank % topology.dcp);
+  return shards;
 }
 
 }  // namespace
@@ -69,6 +76,8 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
     case StrategyKind::dcp_virtual:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step, strategy);
       break;
+    case StrategyKind::pcp_dcp:
+      return pcp_dcp_integers(problem, step);
     case StrategyKind::pcp_virtual_batch:
       if (is_pcp_on(problem, step)) return pcp_virtual_batch_integers(problem, step);
       return whole_step_integers(problem, step, problem.scenario.topology.cp);
@@ -104,21 +113,23 @@ std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step
 
 RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind strategy) {
   const std::vector<SlotOwner> all = expected_slots(problem, step);
-  if (!is_sharded(problem, strategy)) {
+  shards_ = shards_of_ranks(problem.scenario.topology, strategy);
+  if (shards_.empty()) {
     by_shard_.push_back(all);
     return;
   }
+  const std::size_t count = problem.scenario.topology.kv_shards();
   const std::vector<ShardSlot> dealt =
       strategy == StrategyKind::dcp_virtual ? deal_virtual_slots(problem) : deal_slots(problem);
-  const std::size_t own_slots = all.size() / problem.scenario.topology.dcp;
-  by_shard_.resize(problem.scenario.topology.dcp, std::vector<SlotOwner>(own_slots));
+  const std::size_t own_slots = all.size() / count;
+  by_shard_.resize(count, std::vector<SlotOwner>(own_slots));
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
     by_shard_.at(dealt[slot].shard).at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
   }
 }
 
 const std::vector<SlotOwner>& RankSlots::of(RankId rank) const {
-  return by_shard_.at(rank.value() % by_shard_.size());
+  return shards_.empty() ? by_shard_.front() : by_shard_.at(shards_.at(rank.value()));
 }
 
 }  // namespace cpverify::reference

@@ -63,6 +63,7 @@ class RankSlots {
 
  private:
   std::vector<std::vector<SlotOwner>> by_shard_;  ///< One when nothing is sharded.
+  std::vector<std::size_t> shards_;               ///< Of every rank; empty then.
 };
 
 }  // namespace cpverify::reference

@@ -33,16 +33,18 @@ struct ModelSpec {
 };
 
 /// Which ranks divide a cache among themselves: those of a decode group, or all of a prefill and a
-/// decode group together, shard cp_rank * dcp + dcp_rank. Source: vLLM from July 2026 on; vLLM
-/// before, vllm-ascend's design document.
-enum class KvSharding : std::uint8_t { dcp, pcp_dcp };
+/// decode group together, shard cp_rank * dcp + dcp_rank, or those of a decode group that itself
+/// spans prefill ranks, `dcp` of them counted with cp_rank first. Source: vLLM from July 2026 on;
+/// vLLM before, vllm-ascend's design document; vLLM from July 2026 on with prefill ranks.
+enum class KvSharding : std::uint8_t { dcp, pcp_dcp, dcp_over_pcp };
 
 /// World = cp * tp ranks; world rank = cp_rank * tp + tp_rank, so a CP group is strided by tp.
 /// Source: spec of SGLang's layout, attention TP innermost.
 struct TopologySpec {
   std::uint32_t cp = 1;
   std::uint32_t tp = 1;
-  /// Ranks of a decode context-parallel group: consecutive ranks of a tensor-parallel one.
+  /// Ranks of a decode context-parallel group: consecutive ranks of a tensor-parallel one; with
+  /// dcp_over_pcp cp ranks, or all.
   std::uint32_t dcp = 1;
   KvSharding kv_sharding = KvSharding::dcp;
   /// Consecutive tokens that one shard holds; divides block_size.
@@ -50,7 +52,7 @@ struct TopologySpec {
 
   /// Parts into which strategies that shard the cache divide it.
   [[nodiscard]] std::uint32_t kv_shards() const noexcept {
-    return kv_sharding == KvSharding::dcp ? dcp : dcp * cp;
+    return kv_sharding == KvSharding::pcp_dcp ? dcp * cp : dcp;
   }
 };
 
@@ -141,6 +143,7 @@ enum class StrategyKind : std::uint8_t {
   contiguous,
   dcp,
   dcp_virtual,
+  pcp_dcp,
   pcp_virtual_batch,
   ring,
   ring_contiguous,

@@ -22,6 +22,10 @@ namespace cpverify::layout {
 /// How many of the first `length` tokens of a request the shard holds.
 [[nodiscard]] std::int64_t local_length(const KvShard& shard, std::int64_t length);
 
+/// Ranks of a decode group with heads of their own; the others of the group, if it spans prefill
+/// ranks, have the same ones.
+[[nodiscard]] std::uint32_t head_group_size(const TopologySpec& topology);
+
 /// The shard of a rank in a strategy that shards the cache. Source: docs/plan.md, "Shards".
 [[nodiscard]] KvShard kv_shard_of(const TopologySpec& topology, const RankPlan& rank);
 

@@ -7,6 +7,7 @@
 #include "layout/topology.hpp"
 #include "plan/dcp.hpp"
 #include "plan/launches.hpp"
+#include "plan/pcp_dcp.hpp"
 #include "plan/pcp_virtual_batch.hpp"
 #include "plan/rank_builder.hpp"
 #include "plan/ring.hpp"
@@ -50,6 +51,9 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
     case StrategyKind::dcp:
     case StrategyKind::dcp_virtual:
       plan::build_dcp(problem, step, plan);
+      return;
+    case StrategyKind::pcp_dcp:
+      plan::build_pcp_dcp(problem, step, plan);
       return;
     case StrategyKind::pcp_virtual_batch:
       plan::build_pcp_virtual_batch(problem, step, plan);

@@ -107,6 +107,22 @@ void read_model(const Map& file, Scenario& scenario) {
 
 namespace {
 
+/// Such a group is the ranks of a prefill group, or all there are, and those share one KV head.
+void check_group_over_prefill(const Value& dcp, const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.dcp != topology.cp && topology.dcp != topology.cp * topology.tp) {
+    dcp.fail(
+        fmt::format("'dcp' is {} with kv_sharding dcp_over_pcp; expected cp {}, or all {} ranks",
+                    topology.dcp, topology.cp, topology.cp * topology.tp));
+  }
+  if (topology.dcp != topology.cp && scenario.model.num_heads_kv != 1) {
+    dcp.fail(
+        fmt::format("'dcp' is {}, all ranks, which must share one KV head; there are {}; expected "
+                    "dcp {}",
+                    topology.dcp, scenario.model.num_heads_kv, topology.cp));
+  }
+}
+
 /// The ranks of a decode group share one KV head, or a shard would not hold what another reads.
 void check_decode_group(const Value& dcp, const Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
@@ -133,7 +149,10 @@ void read_sharding(const Map& map, Scenario& scenario) {
   const std::optional<Value> dcp = map.find("dcp");
   if (dcp) {
     topology.dcp = count(*dcp, {1, kMaxWorldSize, " ranks"});
-    check_decode_group(*dcp, scenario);
+    if (topology.kv_sharding != KvSharding::dcp_over_pcp) check_decode_group(*dcp, scenario);
+  }
+  if (topology.kv_sharding == KvSharding::dcp_over_pcp) {
+    check_group_over_prefill(dcp ? *dcp : *sharding, scenario);
   }
   const std::optional<Value> interleave = map.find("kv_interleave");
   if (interleave) topology.kv_interleave = count(*interleave, {1, kMaxBlockSize, " tokens"});

@@ -37,6 +37,10 @@ std::string why_not_ulysses(const Scenario& scenario) {
 
 std::string why_not_dcp(const Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
+  if (topology.kv_sharding == KvSharding::dcp_over_pcp) {
+    return "has decode groups of tensor-parallel ranks; expected kv_sharding dcp, or strategy "
+           "pcp_dcp";
+  }
   if (topology.kv_sharding == KvSharding::dcp || topology.cp == 1) return {};
   return fmt::format(
       "runs on one context-parallel rank, and kv_sharding pcp_dcp divides the cache among {}; "
@@ -68,7 +72,33 @@ std::string why_not_dcp_virtual(const Scenario& scenario) {
   return why_not_dcp(scenario);
 }
 
+/// What is not modelled is refused: other combines, and decodes that find their own key in the
+/// cache.
+std::string why_not_pcp_dcp(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.cp == 1) {
+    return "splits prefills over cp ranks, and there is one; expected cp 2 or more, or strategy "
+           "dcp";
+  }
+  if (topology.kv_sharding == KvSharding::dcp) {
+    return "divides the cache among prefill ranks too; expected kv_sharding pcp_dcp or "
+           "dcp_over_pcp";
+  }
+  if (scenario.dcp.visibility != DcpVisibility::split ||
+      scenario.dcp.combine != DcpCombine::a2a) {
+    return fmt::format(
+        "attends context and new tokens apart and combines by all-to-all, and dcp is {}, {}; "
+        "expected visibility split, combine a2a",
+        name(scenario.dcp.visibility), name(scenario.dcp.combine));
+  }
+  if (scenario.cache.unit == CacheUnit::slot) {
+    return "divides blocks among ranks, and unit slot hands out single slots; expected unit block";
+  }
+  return {};
+}
+
 std::string why_not(const Scenario& scenario, StrategyKind strategy) {
+  if (strategy == StrategyKind::pcp_dcp) return why_not_pcp_dcp(scenario);
   if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);
   if (strategy == StrategyKind::dcp_virtual) return why_not_dcp_virtual(scenario);
   if (strategy != StrategyKind::dcp) return {};

@@ -31,6 +31,8 @@ std::string_view name(KvSharding sharding) noexcept {
       return "dcp";
     case KvSharding::pcp_dcp:
       return "pcp_dcp";
+    case KvSharding::dcp_over_pcp:
+      return "dcp_over_pcp";
   }
   return "?";
 }
@@ -133,6 +135,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "dcp";
     case StrategyKind::dcp_virtual:
       return "dcp_virtual";
+    case StrategyKind::pcp_dcp:
+      return "pcp_dcp";
     case StrategyKind::pcp_virtual_batch:
       return "pcp_virtual_batch";
     case StrategyKind::ring:

@@ -27,6 +27,7 @@ constexpr std::array kStrategies{StrategyKind::single,
                                  StrategyKind::contiguous,
                                  StrategyKind::dcp,
                                  StrategyKind::dcp_virtual,
+                                 StrategyKind::pcp_dcp,
                                  StrategyKind::pcp_virtual_batch,
                                  StrategyKind::ring,
                                  StrategyKind::ring_contiguous,
@@ -59,6 +60,12 @@ Scenario any_scenario() {
   const std::uint32_t copies = scenario.topology.tp / scenario.model.num_heads_kv;
   if (copies > 1) scenario.topology.dcp = *rc::gen::element(1U, 2U, copies);
   scenario.topology.kv_interleave = *rc::gen::element(1U, 1U, 2U, 4U);
+  scenario.topology.kv_sharding = *rc::gen::element(KvSharding::dcp, KvSharding::pcp_dcp);
+  if (*rc::gen::inRange(0, 4) == 0) {
+    scenario.topology.kv_sharding = KvSharding::dcp_over_pcp;
+    const bool is_all = scenario.model.num_heads_kv == 1 && *rc::gen::arbitrary<bool>();
+    scenario.topology.dcp = scenario.topology.cp * (is_all ? scenario.topology.tp : 1);
+  }
   scenario.dcp.visibility = *rc::gen::element(DcpVisibility::split, DcpVisibility::cached);
   scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::ag_ar, DcpCombine::a2a);
   scenario.cache.block_size = scenario.topology.kv_interleave * *rc::gen::inRange(1U, 20U);
