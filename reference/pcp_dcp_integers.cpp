@@ -209,8 +209,9 @@ std::vector<RankIntegers> pcp_dcp_integers(const Problem& problem, const Step& s
   std::vector<RankIntegers> result;
   for (std::uint32_t cp_rank = 0; cp_rank < topology.cp; ++cp_rank) {
     for (std::uint32_t tp_rank = 0; tp_rank < topology.tp; ++tp_rank) {
-      const ProductRank rank{&problem, &step,   &deal, step_sizes(problem, step),
-                             cp_rank,  shards.at(result.size()), slices};
+      const ProductRank rank{
+          &problem, &step, &deal, step_sizes(problem, step), cp_rank, shards.at(result.size()),
+          slices};
       const Heads heads = rank_heads(problem.scenario, tp_rank);
       RankIntegers integers;
       integers.is_cp_on = true;

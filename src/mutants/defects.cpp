@@ -293,6 +293,22 @@ std::vector<Defect> virtual_defects() {
   };
 }
 
+std::vector<Defect> product_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  return {
+      {{"pcp_dcp_shard_order", "shards are counted along the other of the two groups first",
+        "strategy pcp_dcp with several ranks along both", places},
+       count_shards_by_other_axis},
+      {{"pcp_dcp_one_prefill_rank", "only the partials of the first prefill rank are merged",
+        "strategy pcp_dcp and keys in the cache", places},
+       merge_one_prefill_rank},
+      {{"pcp_dcp_context_by_rank",
+        "a rank whose rows have nothing in the cache leaves the others alone with it",
+        "strategy pcp_dcp and such a rank, while others have something", places},
+       leave_out_context_of_others},
+  };
+}
+
 std::vector<Defect> pcp_defects() {
   return {
       {{"pcp_restore_off_by_one",
@@ -321,8 +337,9 @@ std::vector<Defect> pcp_defects() {
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
-                                          exchange_defects(), virtual_defects(), pcp_defects()}) {
+  for (const std::vector<Defect>& more :
+       {operation_defects(), kernel_defects(), merge_defects(), exchange_defects(),
+        virtual_defects(), product_defects(), pcp_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

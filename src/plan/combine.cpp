@@ -127,10 +127,9 @@ void merge_packed(RankBuilder& builder, BufferId packed, std::int64_t num_partia
   merge.out = {own.out, 0};
   merge.lse = {own.lse, 0};
   merge.num_partials = num_partials;
-  builder.launch(
-      "merge the partials",
-      merge_packed_launch({shape.dtype, shape.padded_rows, shape.num_heads_q, shape.head_dim},
-                          merge));
+  builder.launch("merge the partials",
+                 merge_packed_launch(
+                     {shape.dtype, shape.padded_rows, shape.num_heads_q, shape.head_dim}, merge));
 }
 
 }  // namespace
@@ -180,9 +179,10 @@ void combine_over_prefill(RankBuilder& builder, const GroupPartial& partial, con
   const BufferId all = builder.workspace(
       "packed_all", {prefill.size, group.size, shape.padded_rows, shape.num_heads_q, row_elems});
   const std::int64_t count = group.size * shape.padded_rows * shape.num_heads_q * row_elems;
-  builder.collective("all-gather packed partials",
-                     head_collective({CollectiveKind::all_gather, prefill.group, packed, all, count},
-                                     shape.dtype, group, "packed partial rows of all shards"));
+  builder.collective(
+      "all-gather packed partials",
+      head_collective({CollectiveKind::all_gather, prefill.group, packed, all, count}, shape.dtype,
+                      group, "packed partial rows of all shards"));
   merge_packed(builder, all, std::int64_t{prefill.size} * group.size, own);
 }
 

@@ -64,8 +64,7 @@ ProductBuffers add_buffers(RankBuilder& builder, const ProductRank& rank) {
   const RankShape& shape = builder.shape();
   ProductBuffers buffers;
   buffers.common = builder.common(*rank.step);
-  const Values tokens =
-      padded(layout::local_tokens(rank.batch, rank.rank), rank.max_rows, kPadRow);
+  const Values tokens = padded(layout::local_tokens(rank.batch, rank.rank), rank.max_rows, kPadRow);
   Values counts;
   for (std::uint32_t i = 0; i < rank.prefill.size; ++i) {
     counts.push_back(layout::local_rows(rank.batch, CpRank{i}));
@@ -103,10 +102,10 @@ Collective prefill_gather(const RankShape& shape, const ProductRank& rank, Buffe
 void take_local_rows(RankBuilder& builder, const ProductBuffers& buffers, const ProductRank& rank) {
   const RankShape& shape = builder.shape();
   const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  builder.launch("gather the rank's query rows",
-                 gather_rows_launch(dense_rows(buffers.common.q, buffers.local_index,
-                                               buffers.q_local, rank.max_rows,
-                                               shape.bytes(shape.q_row_elems()))));
+  builder.launch(
+      "gather the rank's query rows",
+      gather_rows_launch(dense_rows(buffers.common.q, buffers.local_index, buffers.q_local,
+                                    rank.max_rows, shape.bytes(shape.q_row_elems()))));
   RowGather gather = dense_rows(buffers.common.k, buffers.local_index, buffers.kv_local,
                                 rank.max_rows, kv_row_bytes);
   gather.target_stride_bytes = 2 * kv_row_bytes;
@@ -121,9 +120,9 @@ void exchange_new_keys(RankBuilder& builder, const ProductBuffers& buffers,
                        const ProductRank& rank) {
   const RankShape& shape = builder.shape();
   const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  builder.collective("all-gather k and v rows",
-                     prefill_gather(shape, rank, buffers.kv_local, buffers.kv_gathered,
-                                    "k and v rows"));
+  builder.collective(
+      "all-gather k and v rows",
+      prefill_gather(shape, rank, buffers.kv_local, buffers.kv_gathered, "k and v rows"));
   RowGather gather = dense_rows(buffers.kv_gathered, buffers.hidden_restore, buffers.k_full,
                                 shape.padded_rows, kv_row_bytes);
   gather.source_stride_bytes = 2 * kv_row_bytes;
@@ -183,10 +182,10 @@ BufferId gather_queries(RankBuilder& builder, const ProductBuffers& buffers,
       builder.workspace("q_rows", {shape.padded_rows, shape.num_heads_q, shape.head_dim});
   builder.collective("all-gather query rows over tokens",
                      prefill_gather(shape, rank, buffers.q_local, gathered, "query rows"));
-  builder.launch("put query rows in the step's order",
-                 gather_rows_launch(dense_rows(gathered, buffers.hidden_restore, rows,
-                                               shape.padded_rows,
-                                               shape.bytes(shape.q_row_elems()))));
+  builder.launch(
+      "put query rows in the step's order",
+      gather_rows_launch(dense_rows(gathered, buffers.hidden_restore, rows, shape.padded_rows,
+                                    shape.bytes(shape.q_row_elems()))));
   return rank.heads.size == 1 ? rows : gather_query_heads(builder, rows, rank.heads);
 }
 
@@ -281,8 +280,8 @@ void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
   attend_new(builder, buffers, rank);
   // By the lengths of whole requests, which all ranks know alike: it has collectives.
   if (has_context(step)) add_context(builder, buffers, rank);
-  const BufferId gathered = builder.workspace(
-      "out_gathered", {rank.gathered_rows(), shape.num_heads_q, shape.head_dim});
+  const BufferId gathered =
+      builder.workspace("out_gathered", {rank.gathered_rows(), shape.num_heads_q, shape.head_dim});
   gather_attention_rows(builder, {rank.prefill.group, step.index, rank.max_rows, buffers.out_local,
                                   gathered, buffers.hidden_restore, buffers.common.out});
 }

@@ -84,8 +84,7 @@ std::string why_not_pcp_dcp(const Scenario& scenario) {
     return "divides the cache among prefill ranks too; expected kv_sharding pcp_dcp or "
            "dcp_over_pcp";
   }
-  if (scenario.dcp.visibility != DcpVisibility::split ||
-      scenario.dcp.combine != DcpCombine::a2a) {
+  if (scenario.dcp.visibility != DcpVisibility::split || scenario.dcp.combine != DcpCombine::a2a) {
     return fmt::format(
         "attends context and new tokens apart and combines by all-to-all, and dcp is {}, {}; "
         "expected visibility split, combine a2a",

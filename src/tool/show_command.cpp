@@ -12,6 +12,7 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "layout/kv_shard.hpp"
 #include "layout/split_svg.hpp"
 #include "layout/splits.hpp"
 #include "layout/topology.hpp"
@@ -35,6 +36,7 @@ struct ShowFlags {
 /// The split that a strategy's plan makes of a step.
 layout::SplitKind kind_of(StrategyKind strategy) {
   if (strategy == StrategyKind::ring_contiguous) return layout::SplitKind::ring;
+  if (strategy == StrategyKind::pcp_dcp) return layout::SplitKind::pcp_virtual_batch;
   for (const layout::SplitKind kind : layout::all_split_kinds()) {
     if (layout::name(kind) == name(strategy)) return kind;
   }
@@ -56,18 +58,36 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
     spec.num_heads_q *= world.dcp;
     spec.visibility = scenario.dcp.visibility;
   }
+  if (strategy == StrategyKind::pcp_dcp) {
+    spec.dcp = world.kv_shards();
+    spec.interleave_size = world.kv_interleave;
+    spec.block_size = scenario.cache.block_size;
+    spec.num_heads_q *= layout::head_group_size(world);
+  }
   if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
   return spec;
 }
 
-layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
-  const Scenario& scenario = problem.scenario;
+/// Pictures know owners by position, and ranks with prefill ranks counted first.
+void check_is_drawn(const Scenario& scenario, const Plan& plan) {
   if (plan.strategy == StrategyKind::dcp_virtual && plan.is_cp_on &&
       scenario.cache.unit == CacheUnit::slot) {
-    throw InputError{scenario.cache.where,
-                     "with unit slot owners follow no positions, which is what --svg draws; "
-                     "expected unit block"};
+    throw InputError{
+        scenario.cache.where,
+        "with unit slot owners follow no positions, which --svg draws; expected unit block"};
   }
+  const TopologySpec& topology = scenario.topology;
+  if (plan.strategy == StrategyKind::pcp_dcp && topology.kv_sharding == KvSharding::pcp_dcp &&
+      topology.dcp > 1) {
+    throw InputError{
+        "--svg does not draw shards that kv_sharding pcp_dcp counts by decode group first; "
+        "expected dcp_over_pcp, or dcp 1"};
+  }
+}
+
+layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
+  const Scenario& scenario = problem.scenario;
+  check_is_drawn(scenario, plan);
   const layout::SplitSpec spec = spec_of(scenario, plan.strategy);
   std::vector<layout::SplitRow> rows;
   std::vector<std::string> names;

@@ -20,18 +20,11 @@
 namespace cpverify {
 namespace {
 
-constexpr std::array kStrategies{StrategyKind::single,
-                                 StrategyKind::zigzag,
-                                 StrategyKind::zigzag_combined,
-                                 StrategyKind::interleave,
-                                 StrategyKind::contiguous,
-                                 StrategyKind::dcp,
-                                 StrategyKind::dcp_virtual,
-                                 StrategyKind::pcp_dcp,
-                                 StrategyKind::pcp_virtual_batch,
-                                 StrategyKind::ring,
-                                 StrategyKind::ring_contiguous,
-                                 StrategyKind::ulysses};
+constexpr std::array kStrategies{
+    StrategyKind::single,      StrategyKind::zigzag,          StrategyKind::zigzag_combined,
+    StrategyKind::interleave,  StrategyKind::contiguous,      StrategyKind::dcp,
+    StrategyKind::dcp_virtual, StrategyKind::pcp_dcp,         StrategyKind::pcp_virtual_batch,
+    StrategyKind::ring,        StrategyKind::ring_contiguous, StrategyKind::ulysses};
 
 /// What the reader of scenarios asks of strategies.
 bool is_valid(Scenario scenario, StrategyKind strategy) {

@@ -404,6 +404,34 @@ TEST(ReaderErrors, CheckVirtualSlots) {
               HasSubstr("position, slot"));
 }
 
+// Four ranks, prefill by two and tensor parallel by two.
+TEST(ReaderErrors, CheckShardsOfPrefillAndDecodeRanks) {
+  const auto of = [](const std::string& topology, int heads_kv = 1,
+                     const std::string& rest = "dcp: {combine: a2a}\n") {
+    return error_of("model: {num_heads_q: 8, num_heads_kv: " + std::to_string(heads_kv) +
+                    ", head_dim: 64, dtype: bf16}\ntopology: " + topology +
+                    "\ncache: {block_size: 16}\nrequests: [{id: a, prompt: 1}]\n"
+                    "strategies: [single, pcp_dcp]\n" +
+                    rest);
+  };
+  EXPECT_THAT(of("{cp: 1, tp: 2, dcp: 2, kv_sharding: pcp_dcp}"),
+              HasSubstr("pcp_dcp, which splits prefills over cp ranks, and there is one"));
+  EXPECT_THAT(of("{cp: 2, tp: 2, dcp: 2}"), HasSubstr("expected kv_sharding pcp_dcp or"));
+  EXPECT_THAT(of("{cp: 2, tp: 2, dcp: 2, kv_sharding: pcp_dcp}", 1, ""),
+              HasSubstr("and dcp is split, ag_rs; expected visibility split, combine a2a"));
+  EXPECT_THAT(of("{cp: 2, tp: 2, dcp: 3, kv_sharding: dcp_over_pcp}"),
+              HasSubstr("'dcp' is 3 with kv_sharding dcp_over_pcp; expected cp 2, or all 4 ranks"));
+  EXPECT_THAT(of("{cp: 2, tp: 2, kv_sharding: dcp_over_pcp}"),
+              HasSubstr("'dcp' is 1 with kv_sharding dcp_over_pcp"));
+  EXPECT_THAT(of("{cp: 2, tp: 2, dcp: 4, kv_sharding: dcp_over_pcp}", 2),
+              HasSubstr("which must share one KV head; there are 2; expected dcp 2"));
+  EXPECT_THAT(error_of("model: {num_heads_q: 8, num_heads_kv: 1, head_dim: 64, dtype: bf16}\n"
+                       "topology: {cp: 2, tp: 2, dcp: 2, kv_sharding: dcp_over_pcp}\n"
+                       "cache: {block_size: 16}\nrequests: [{id: a, prompt: 1}]\n"
+                       "strategies: [single, dcp]\n"),
+              HasSubstr("dcp, which has decode groups of tensor-parallel ranks"));
+}
+
 TEST(ReaderErrors, CheckTheHeadsOfUlysses) {
   const auto of = [](int heads_q, int heads_kv, const std::string& topology) {
     return error_of("model: {num_heads_q: " + std::to_string(heads_q) +
