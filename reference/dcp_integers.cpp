@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpverify/dtype.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/integer_oracle.hpp"
@@ -132,6 +133,7 @@ void add_split(RankIntegers& result, const Shard& shard) {
   add_vector(result, "merge_index", merged);
   if (!shard.is_virtual) return;
   std::vector<Sequence> sequences;
+  sequences.reserve(shard.step->rows.size());
   for (const StepRow& row : shard.step->rows) sequences.push_back({&row, row.computed});
   add_virtual_table(result, shard, sequences);
 }

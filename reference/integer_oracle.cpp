@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpverify/ids.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"

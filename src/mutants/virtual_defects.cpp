@@ -1,6 +1,5 @@
 // Defects of caches that are divided by virtual slots.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>

@@ -40,6 +40,7 @@ void set_table(RankBuilder& builder, std::string name, const Lines& lines, Atten
 
 std::vector<std::int64_t> lengths_by_position(const ShardScheme& scheme, const ShardReads& reads) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(reads.sequences.size());
   for (const ShardSequence& sequence : reads.sequences) {
     lengths.push_back(layout::local_length(scheme.shard, sequence.length));
   }

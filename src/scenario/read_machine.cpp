@@ -205,14 +205,18 @@ void read_attention_kernel(const Map& file, Scenario& scenario) {
   if (scenario.attention_kernel == AttentionKernel::hopper) check_hopper(*value, scenario.model);
 }
 
+namespace {
+
 /// Single slots are dealt out to the shards, whose pools are of one size.
-static void check_slot_count(const Value& num_blocks, const Scenario& scenario) {
+void check_slot_count(const Value& num_blocks, const Scenario& scenario) {
   const std::uint32_t shards = scenario.topology.kv_shards();
   if (scenario.cache.unit == CacheUnit::block || scenario.cache.num_blocks % shards == 0) return;
   num_blocks.fail(
       fmt::format("'num_blocks' is {} slots for {} shards of the cache; expected a multiple of {}",
                   scenario.cache.num_blocks, shards, shards));
 }
+
+}  // namespace
 
 void read_cache(const Map& file, Scenario& scenario) {
   const Map map{file.require("cache"), Section::cache};

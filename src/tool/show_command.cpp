@@ -41,7 +41,8 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
   spec.kind = layout::split_kind(strategy);
   spec.cp = world.cp;
   const bool is_sharded = strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
-  spec.block_size = scenario.cache.block_size * (is_sharded ? 1 : world.kv_shards());
+  const std::int64_t shards = is_sharded ? 1 : world.kv_shards();
+  spec.block_size = scenario.cache.block_size * shards;
   spec.num_heads_q = scenario.model.num_heads_q / world.tp;
   if (is_sharded) {
     spec.dcp = world.dcp;

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 

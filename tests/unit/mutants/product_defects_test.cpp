@@ -38,10 +38,11 @@ class ProductDefects : public testing::Test {
     scenario.dcp.combine = DcpCombine::a2a;
     scenario.cache.block_size = 4;
     problem_ = test::hand_made_problem(scenario, {{{2, 1}}});
-    problem_.scenario.cache.block_size = 1;
-    plans_ = {make_plan(problem_, 0, StrategyKind::pcp_dcp)};
+    problem_.scenario.cache.block_size = 4 / topology.kv_shards();
+    plan_by(StrategyKind::pcp_dcp);
   }
 
+  void plan_by(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
   void put_in(const std::string& defect) {
     InjectSpec spec;
     spec.defect = defect;
@@ -52,6 +53,7 @@ class ProductDefects : public testing::Test {
     return test::buffer_named(rank(index), name).values;
   }
 
+ private:
   Problem problem_;
   std::vector<Plan> plans_;
 };
@@ -79,8 +81,6 @@ TEST_F(ProductDefects, CountShardsOfTheOtherModelToo) {
 
 TEST_F(ProductDefects, OrdersAgreeAlongOneAxis) {
   plan_with({2, 1, 1, KvSharding::pcp_dcp});
-  problem_.scenario.cache.block_size = 2;
-  plans_ = {make_plan(problem_, 0, StrategyKind::pcp_dcp)};
   EXPECT_THROW(put_in("pcp_dcp_shard_order"), InputError);
 }
 
@@ -117,7 +117,7 @@ TEST_F(ProductDefects, LeaveTheContextToOthers) {
 }
 
 TEST_F(ProductDefects, NeedTheirStrategy) {
-  plans_ = {make_plan(problem_, 0, StrategyKind::single)};
+  plan_by(StrategyKind::single);
   for (const std::string defect :
        {"pcp_dcp_shard_order", "pcp_dcp_one_prefill_rank", "pcp_dcp_context_by_rank"}) {
     EXPECT_THROW(put_in(defect), InputError) << defect;

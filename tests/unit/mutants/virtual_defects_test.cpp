@@ -1,6 +1,8 @@
 // What each defect of virtual slots changes.
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -49,11 +51,12 @@ class VirtualDefects : public testing::Test {
       row.slots.push_back(row.block_table.at(block) * tokens + position % tokens);
     }
     problem_.steps.push_back({0, {row}});
-    plans_ = {make_plan(problem_, 0, StrategyKind::dcp_virtual)};
+    plan_by(StrategyKind::dcp_virtual);
   }
   void plan_blocks() { plan_with(CacheUnit::block, {3, 1}); }
   void plan_slots() { plan_with(CacheUnit::slot, {2, 8, 9, 6, 3, 10, 4}); }
 
+  void plan_by(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
   void put_in(const std::string& defect) {
     InjectSpec spec;
     spec.defect = defect;
@@ -63,6 +66,7 @@ class VirtualDefects : public testing::Test {
     return test::buffer_named(plans_.at(0).ranks.at(index), name).values;
   }
 
+ private:
   Problem problem_;
   std::vector<Plan> plans_;
 };
@@ -131,7 +135,7 @@ TEST_F(VirtualDefects, TablesKeepVirtualNumbers) {
 
 TEST_F(VirtualDefects, NeedTheirStrategy) {
   plan_blocks();
-  plans_ = {make_plan(problem_, 0, StrategyKind::dcp)};
+  plan_by(StrategyKind::dcp);
   for (const std::string defect :
        {"virtual_owner_by_position", "virtual_slot_undivided", "virtual_slot_remainder",
         "virtual_neighbour_stored", "virtual_lengths_rounded_up", "virtual_table_undivided"}) {

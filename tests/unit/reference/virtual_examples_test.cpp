@@ -1,13 +1,15 @@
 // Virtual slots worked by hand, for the oracle.
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "cpverify/ids.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/integer_oracle.hpp"
-#include "unit/reference/step_builder.hpp"
 
 namespace cpverify::reference {
 namespace {
