@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpverify/dtype.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "reference/integer_oracle.hpp"
 #include "reference/kv_deal.hpp"
 #include "reference/step_integers.hpp"
+#include "reference/virtual_deal.hpp"
 #include "reference/zigzag_deal.hpp"
 
 namespace cpverify::reference {
@@ -23,18 +25,27 @@ struct Shard {
   StepSizes sizes;
   std::size_t index = 0;
 
-  [[nodiscard]] std::int64_t held(std::int64_t length) const {
+  bool is_virtual = false;
+  const std::vector<ShardSlot>* dealt = nullptr;  ///< All slots of the cache.
+
+  [[nodiscard]] Integers stored(const StepRow& row, std::int64_t length) const {
+    return stored_by_shard(*problem, *dealt, row, length, index);
+  }
+  [[nodiscard]] std::int64_t held(const StepRow& row, std::int64_t length) const {
+    if (is_virtual) return reference::length(stored(row, length));
     return deal_length(*problem, length).at(index);
+  }
+  [[nodiscard]] bool is_by_position() const {
+    return !is_virtual || problem->scenario.dcp.owner == DcpOwner::position;
   }
 };
 
 /// Slots in the rank's own pool; -1 where another shard holds the token.
 Integers local_slots(const Shard& shard) {
-  const std::vector<ShardSlot> dealt = deal_slots(*shard.problem);
   Integers result;
   for (const StepRow& row : shard.step->rows) {
     for (const std::int64_t slot : row.slots) {
-      const ShardSlot& place = dealt.at(static_cast<std::size_t>(slot));
+      const ShardSlot& place = shard.dealt->at(static_cast<std::size_t>(slot));
       result.push_back(place.shard == shard.index ? place.slot : -1);
     }
   }
@@ -53,6 +64,39 @@ Integers head_order(const Shard& shard) {
   return result;
 }
 
+/// The first `length` tokens of each row's request, as one sequence.
+struct Sequence {
+  const StepRow* row = nullptr;
+  std::int64_t length = 0;
+};
+
+/// Where the rank's tokens of each sequence are: their slots, or the page that every block_size-th
+/// of them begins.
+void add_virtual_table(RankIntegers& result, const Shard& shard,
+                       const std::vector<Sequence>& sequences) {
+  const std::int64_t page = shard.is_by_position() ? shard.problem->scenario.cache.block_size : 1;
+  std::vector<Integers> lines;
+  std::size_t width = 1;
+  for (const Sequence& sequence : sequences) {
+    Integers& line = lines.emplace_back();
+    std::int64_t left = 0;
+    for (const std::int64_t slot : shard.stored(*sequence.row, sequence.length)) {
+      if (left == 0) {
+        line.push_back(slot / page);
+        left = page;
+      }
+      --left;
+    }
+    width = std::max(width, line.size());
+  }
+  const char* name = shard.is_by_position() ? "local_pages" : "local_slots";
+  for (Integers& line : lines) {
+    line.resize(width, 0);
+    result.arrays[name].insert(result.arrays[name].end(), line.begin(), line.end());
+  }
+  result.shapes[name] = {static_cast<std::int64_t>(lines.size()), static_cast<std::int64_t>(width)};
+}
+
 bool has_context(const Step& step) {
   return std::ranges::any_of(step.rows, [](const StepRow& row) { return row.computed > 0; });
 }
@@ -68,7 +112,7 @@ void add_split(RankIntegers& result, const Shard& shard) {
     const StepRow& row = shard.step->rows[row_number++];
     scheduled.push_back(static_cast<std::int64_t>(tokens.size()));
     longest = std::max(longest, scheduled.back());
-    context.push_back(shard.held(row.computed));
+    context.push_back(shard.held(row, row.computed));
     for (const NewToken& token : tokens) merged.push_back(row.computed > 0 ? token.flat : -1);
   }
   Integers table;
@@ -87,6 +131,11 @@ void add_split(RankIntegers& result, const Shard& shard) {
   add_vector(result, "head_order", head_order(shard));
   add_vector(result, "kv_lens_context", context);
   add_vector(result, "merge_index", merged);
+  if (!shard.is_virtual) return;
+  std::vector<Sequence> sequences;
+  sequences.reserve(shard.step->rows.size());
+  for (const StepRow& row : shard.step->rows) sequences.push_back({&row, row.computed});
+  add_virtual_table(result, shard, sequences);
 }
 
 /// Every query on its own.
@@ -95,13 +144,15 @@ void add_cached(RankIntegers& result, const Shard& shard) {
   Integers starts{0};
   Integers lengths;
   Integers table;
+  std::vector<Sequence> sequences;
   std::size_t row_number = 0;
   for (const auto& tokens : new_tokens(*shard.step)) {
     const StepRow& row = shard.step->rows[row_number];
     for (const NewToken& token : tokens) {
+      sequences.push_back({&row, visible_keys(row, token.index)});
       rows.push_back(row_number);
       starts.push_back(token.flat + 1);
-      lengths.push_back(shard.held(visible_keys(row, token.index)));
+      lengths.push_back(shard.held(row, visible_keys(row, token.index)));
       Integers line(row.block_table.begin(), row.block_table.end());
       line.resize(static_cast<std::size_t>(shard.sizes.max_pages), 0);
       table.insert(table.end(), line.begin(), line.end());
@@ -111,6 +162,10 @@ void add_cached(RankIntegers& result, const Shard& shard) {
   add_vector(result, "head_order", head_order(shard));
   add_vector(result, "cu_seqlens_q", starts, rows);
   add_vector(result, "kv_lens_local", lengths, rows);
+  if (shard.is_virtual) {
+    add_virtual_table(result, shard, sequences);
+    return;
+  }
   result.arrays["block_table_rows"] = table;
   result.shapes["block_table_rows"] = {length(lengths), shard.sizes.max_pages};
 }
@@ -170,18 +225,25 @@ void add_exchange_shapes(RankIntegers& result, const Shard& shard, const Heads& 
 
 }  // namespace
 
-std::vector<RankIntegers> dcp_integers(const Problem& problem, const Step& step) {
+std::vector<RankIntegers> dcp_integers(const Problem& problem, const Step& step,
+                                       StrategyKind strategy) {
   const TopologySpec& topology = problem.scenario.topology;
+  const bool is_virtual = strategy == StrategyKind::dcp_virtual;
+  const std::vector<ShardSlot> dealt =
+      is_virtual ? deal_virtual_slots(problem) : deal_slots(problem);
   std::vector<RankIntegers> result;
   std::size_t index = 0;
   for (std::uint32_t tp_rank = 0; tp_rank < topology.tp; ++tp_rank) {
-    const Shard shard{&problem, &step, step_sizes(problem, step), index};
+    const Shard shard{&problem, &step, step_sizes(problem, step), index, is_virtual, &dealt};
     index = index + 1 == topology.dcp ? 0 : index + 1;
     const Heads heads = rank_heads(problem.scenario, tp_rank);
     RankIntegers integers = rank_integers(shard);
     add_tensor_shapes(integers, problem, shard.sizes, heads);
-    integers.shapes["k_pool"][1] = problem.scenario.cache.block_size;
-    integers.shapes["v_pool"][1] = problem.scenario.cache.block_size;
+    // The rank's part of every block; of blocks of one slot, its part of the blocks.
+    const bool is_slots = problem.scenario.cache.unit == CacheUnit::slot;
+    for (const char* pool : {"k_pool", "v_pool"}) {
+      integers.shapes[pool][is_slots ? 0 : 1] /= topology.dcp;
+    }
     integers.shapes["lse"] = {shard.sizes.padded_tokens, heads.query};
     const bool is_exchanged =
         problem.scenario.dcp.visibility == DcpVisibility::cached || has_context(step);

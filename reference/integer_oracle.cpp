@@ -9,6 +9,7 @@
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
+#include "reference/pcp_dcp_integers.hpp"
 #include "reference/pcp_deal.hpp"
 #include "reference/pcp_head_tail_integers.hpp"
 #include "reference/pcp_virtual_batch_integers.hpp"
@@ -16,6 +17,7 @@
 #include "reference/row_integers.hpp"
 #include "reference/step_integers.hpp"
 #include "reference/ulysses_integers.hpp"
+#include "reference/virtual_deal.hpp"
 #include "reference/zigzag_integers.hpp"
 
 namespace cpverify::reference {
@@ -37,9 +39,16 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
   return result;
 }
 
-bool is_sharded(const Problem& problem, StrategyKind strategy) {
-  if (strategy == StrategyKind::pcp_head_tail) return problem.scenario.topology.cp > 1;
-  return strategy == StrategyKind::dcp && problem.scenario.topology.dcp > 1;
+/// The part of the cache that every world rank has; empty when all have all of it.
+std::vector<std::size_t> shards_of_ranks(const TopologySpec& topology, StrategyKind strategy) {
+  if (strategy == StrategyKind::pcp_dcp) return product_shards(topology);
+  if (strategy == StrategyKind::pcp_head_tail && topology.cp > 1) return product_shards(topology);
+  std::vector<std::size_t> shards;
+  const bool is_decode_group =
+      strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
+  if (!is_decode_group || topology.dcp == 1) return shards;
+  for (std::size_t rank = 0; rank < topology.tp; ++rank) shards.push_back(rank % topology.dcp);
+  return shards;
 }
 
 }  // namespace
@@ -67,8 +76,11 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
       if (cp > 1) return ulysses_integers(problem, step);
       break;
     case StrategyKind::dcp:
-      if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
+    case StrategyKind::dcp_virtual:
+      if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step, strategy);
       break;
+    case StrategyKind::pcp_dcp:
+      return pcp_dcp_integers(problem, step);
     case StrategyKind::pcp_head_tail:
       if (cp > 1) return pcp_head_tail_integers(problem, step);
       break;
@@ -107,26 +119,23 @@ std::vector<SlotOwner> expected_slots(const Problem& problem, std::uint32_t step
 
 RankSlots::RankSlots(const Problem& problem, std::uint32_t step, StrategyKind strategy) {
   const std::vector<SlotOwner> all = expected_slots(problem, step);
-  const TopologySpec& topology = problem.scenario.topology;
-  if (!is_sharded(problem, strategy)) {
+  shards_ = shards_of_ranks(problem.scenario.topology, strategy);
+  if (shards_.empty()) {
     by_shard_.push_back(all);
     return;
   }
-  const std::vector<ShardSlot> dealt = deal_slots(problem);
-  const std::size_t own_slots =
-      static_cast<std::size_t>(problem.num_blocks) * problem.scenario.cache.block_size;
-  by_shard_.resize(topology.kv_shards(), std::vector<SlotOwner>(own_slots));
-  tp_ = topology.tp;
-  dcp_ = topology.dcp;
+  const std::size_t count = problem.scenario.topology.kv_shards();
+  const std::vector<ShardSlot> dealt =
+      strategy == StrategyKind::dcp_virtual ? deal_virtual_slots(problem) : deal_slots(problem);
+  const std::size_t own_slots = all.size() / count;
+  by_shard_.resize(count, std::vector<SlotOwner>(own_slots));
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
     by_shard_.at(dealt[slot].shard).at(static_cast<std::size_t>(dealt[slot].slot)) = all[slot];
   }
 }
 
 const std::vector<SlotOwner>& RankSlots::of(RankId rank) const {
-  if (by_shard_.size() == 1) return by_shard_.front();
-  // Decode groups one after the other, those of the first prefill rank first.
-  return by_shard_.at(rank.value() / tp_ * dcp_ + rank.value() % tp_ % dcp_);
+  return shards_.empty() ? by_shard_.front() : by_shard_.at(shards_.at(rank.value()));
 }
 
 }  // namespace cpverify::reference

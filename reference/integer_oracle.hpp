@@ -63,8 +63,7 @@ class RankSlots {
 
  private:
   std::vector<std::vector<SlotOwner>> by_shard_;  ///< One when nothing is sharded.
-  std::size_t tp_ = 1;
-  std::size_t dcp_ = 1;
+  std::vector<std::size_t> shards_;               ///< Of every rank; empty then.
 };
 
 }  // namespace cpverify::reference

@@ -34,16 +34,18 @@ struct ModelSpec {
 };
 
 /// Which ranks divide a cache among themselves: those of a decode group, or all of a prefill and a
-/// decode group together, shard cp_rank * dcp + dcp_rank. Source: vLLM from July 2026 on; vLLM
-/// before, vllm-ascend's design document.
-enum class KvSharding : std::uint8_t { dcp, pcp_dcp };
+/// decode group together, shard cp_rank * dcp + dcp_rank, or those of a decode group that itself
+/// spans prefill ranks, `dcp` of them counted with cp_rank first. Source: vLLM from July 2026 on;
+/// vLLM before, vllm-ascend's design document; vLLM from July 2026 on with prefill ranks.
+enum class KvSharding : std::uint8_t { dcp, pcp_dcp, dcp_over_pcp };
 
 /// World = cp * tp ranks; world rank = cp_rank * tp + tp_rank, so a CP group is strided by tp.
 /// Source: spec of SGLang's layout, attention TP innermost.
 struct TopologySpec {
   std::uint32_t cp = 1;
   std::uint32_t tp = 1;
-  /// Ranks of a decode context-parallel group: consecutive ranks of a tensor-parallel one.
+  /// Ranks of a decode context-parallel group: consecutive ranks of a tensor-parallel one; with
+  /// dcp_over_pcp cp ranks, or all.
   std::uint32_t dcp = 1;
   KvSharding kv_sharding = KvSharding::dcp;
   /// Consecutive tokens that one shard holds; divides block_size.
@@ -51,7 +53,7 @@ struct TopologySpec {
 
   /// Parts into which strategies that shard the cache divide it.
   [[nodiscard]] std::uint32_t kv_shards() const noexcept {
-    return kv_sharding == KvSharding::dcp ? dcp : dcp * cp;
+    return kv_sharding == KvSharding::pcp_dcp ? dcp * cp : dcp;
   }
 };
 
@@ -65,10 +67,22 @@ enum class DcpVisibility : std::uint8_t { split, cached };
 /// taking its heads; or outputs and LSEs are exchanged in one all-to-all and merged in f32.
 enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, ag_ar, a2a };
 
+/// By what strategy dcp_virtual tells whose a token is, modulo the ranks of the group: its position
+/// in the request (SGLang's Triton backend), or its virtual slot (SGLang's write kernel for MLA).
+enum class DcpOwner : std::uint8_t { position, slot };
+
 struct DcpSpec {
   DcpVisibility visibility = DcpVisibility::split;
   DcpCombine combine = DcpCombine::ag_rs;
+  DcpOwner owner = DcpOwner::position;
 };
+
+/// What the allocator hands out: whole blocks, or single slots in any order, which makes every slot
+/// a block of the tables.
+enum class CacheUnit : std::uint8_t { block, slot };
+
+/// Whose blocks are handed out a second time: nobody's, or those of finished requests.
+enum class CacheReuse : std::uint8_t { never, finished };
 
 /// The paged KV pool of every rank: [num_blocks, tokens per block, num_heads_kv of the rank,
 /// head_dim]. Block 0 is the null block: never handed out, never written.
@@ -79,7 +93,9 @@ struct CacheSpec {
   std::uint32_t num_blocks =
       0;  ///< 0: just enough for the requests, plus the null block and 4 free ones.
   std::optional<std::uint64_t> shuffle_seed;  ///< Hand out block ids in a seeded random order.
-  SourceLocation where;                       ///< Of num_blocks, or of the section without it.
+  CacheUnit unit = CacheUnit::block;
+  CacheReuse reuse = CacheReuse::never;
+  SourceLocation where;  ///< Of num_blocks, or of the section without it.
 };
 
 /// The first `tokens` tokens of a request are those of another request.
@@ -127,6 +143,8 @@ enum class StrategyKind : std::uint8_t {
   interleave,
   contiguous,
   dcp,
+  dcp_virtual,
+  pcp_dcp,
   pcp_head_tail,
   pcp_virtual_batch,
   ring,
@@ -204,6 +222,12 @@ struct Scenario {
   /// Not empty: exactly these rules refuse the cells that are refused.
   std::vector<ExpectedRule> expect_refused;
 
+  /// Tokens of one block of the tables: the block size of all shards together, or a slot.
+  [[nodiscard]] std::int64_t block_tokens() const noexcept {
+    return cache.unit == CacheUnit::slot ? 1
+                                         : std::int64_t{cache.block_size} * topology.kv_shards();
+  }
+
   [[nodiscard]] bool asks_for(Check check) const {
     return std::find(checks.begin(), checks.end(), check) != checks.end();
   }
@@ -213,6 +237,9 @@ struct Scenario {
 [[nodiscard]] std::string_view name(KvSharding sharding) noexcept;
 [[nodiscard]] std::string_view name(DcpVisibility visibility) noexcept;
 [[nodiscard]] std::string_view name(DcpCombine combine) noexcept;
+[[nodiscard]] std::string_view name(DcpOwner owner) noexcept;
+[[nodiscard]] std::string_view name(CacheUnit unit) noexcept;
+[[nodiscard]] std::string_view name(CacheReuse reuse) noexcept;
 [[nodiscard]] std::string_view name(DataMode mode) noexcept;
 [[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;

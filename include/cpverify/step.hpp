@@ -51,10 +51,7 @@ struct Problem {
   std::vector<CachedToken> cached;
   std::vector<Step> steps;
 
-  /// Tokens of one block of the tables: the block size of all shards together.
-  [[nodiscard]] std::int64_t block_tokens() const noexcept {
-    return std::int64_t{scenario.cache.block_size} * scenario.topology.kv_shards();
-  }
+  [[nodiscard]] std::int64_t block_tokens() const noexcept { return scenario.block_tokens(); }
 };
 
 /// Runs the scheduler: chunked prefill, prefix hits (whole blocks only), mixed batches, decode,

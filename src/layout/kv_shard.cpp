@@ -16,6 +16,11 @@ std::uint32_t shard_of(const KvShard& shard, std::int64_t position) noexcept {
 
 std::optional<std::int64_t> local_slot(const KvShard& shard, std::int64_t block_tokens,
                                        std::int64_t slot) {
+  if (shard.interleave == 1) {
+    // Dealt out one by one, and then the blocks do not matter: they may be single slots.
+    if (slot % shard.count != shard.index) return std::nullopt;
+    return slot / shard.count;
+  }
   CPVERIFY_CHECK(block_tokens % (std::int64_t{shard.count} * shard.interleave) == 0);
   const std::int64_t in_block = slot % block_tokens;
   if (shard_of(shard, in_block) != shard.index) return std::nullopt;
@@ -32,12 +37,27 @@ std::int64_t local_length(const KvShard& shard, std::int64_t length) {
   return length / round * interleave + std::clamp<std::int64_t>(rest, 0, interleave);
 }
 
+std::uint32_t head_group_size(const TopologySpec& topology) {
+  if (topology.kv_sharding != KvSharding::dcp_over_pcp) return topology.dcp;
+  CPVERIFY_CHECK(topology.dcp % topology.cp == 0);
+  return topology.dcp / topology.cp;
+}
+
 KvShard kv_shard_of(const TopologySpec& topology, const RankPlan& rank) {
   CPVERIFY_CHECK(topology.dcp > 0);
   const std::uint32_t dcp_rank = rank.tp_rank % topology.dcp;
-  const std::uint32_t index =
-      topology.kv_sharding == KvSharding::dcp ? dcp_rank : rank.cp_rank * topology.dcp + dcp_rank;
-  return {topology.kv_shards(), index, topology.kv_interleave};
+  KvShard shard{topology.kv_shards(), dcp_rank, topology.kv_interleave};
+  switch (topology.kv_sharding) {
+    case KvSharding::dcp:
+      break;
+    case KvSharding::pcp_dcp:
+      shard.index = rank.cp_rank * topology.dcp + dcp_rank;
+      break;
+    case KvSharding::dcp_over_pcp:
+      shard.index = (rank.tp_rank * topology.cp + rank.cp_rank) % topology.dcp;
+      break;
+  }
+  return shard;
 }
 
 }  // namespace cpverify::layout

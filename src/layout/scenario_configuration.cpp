@@ -33,6 +33,7 @@ void set_topology(const Scenario& scenario, StrategyKind strategy, Configuration
 
 SplitKind split_kind(StrategyKind strategy) {
   if (strategy == StrategyKind::ring_contiguous) return SplitKind::ring;
+  if (strategy == StrategyKind::pcp_dcp) return SplitKind::pcp_virtual_batch;
   for (const SplitKind kind : all_split_kinds()) {
     if (name(kind) == cpverify::name(strategy)) return kind;
   }

@@ -13,7 +13,10 @@ namespace cpverify::layout {
 
 TopologySpec world_of(const TopologySpec& topology, StrategyKind strategy) noexcept {
   TopologySpec world = topology;
-  if (strategy == StrategyKind::single || strategy == StrategyKind::dcp) world.cp = 1;
+  if (strategy == StrategyKind::single || strategy == StrategyKind::dcp ||
+      strategy == StrategyKind::dcp_virtual) {
+    world.cp = 1;
+  }
   return world;
 }
 

@@ -272,6 +272,48 @@ std::vector<Defect> exchange_defects() {
   };
 }
 
+std::vector<Defect> virtual_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  const std::string_view needs = "strategy dcp_virtual on two ranks or more";
+  return {
+      {{"virtual_owner_by_position",
+        "a rank stores the tokens whose position, not slot, says that they are its own",
+        "strategy dcp_virtual with owner slot, on single slots", places},
+       store_by_position},
+      {{"virtual_slot_undivided", "K and V go to the virtual slot's number in the rank's pool",
+        needs, places},
+       store_undivided},
+      {{"virtual_slot_remainder",
+        "K and V go to the remainder of the virtual slot and the size of the rank's pool", needs,
+        places},
+       store_remainder},
+      {{"virtual_neighbour_stored", "a rank stores the next rank's tokens", needs, places},
+       store_for_neighbour},
+      {{"virtual_lengths_rounded_up", "every rank reads as many keys as the first",
+        "strategy dcp_virtual and lengths that its ranks do not share evenly", places},
+       round_up_lengths},
+      {{"virtual_table_undivided", "attention reads pages or slots by their virtual numbers",
+        "strategy dcp_virtual and keys in the cache", places},
+       leave_table_undivided},
+  };
+}
+
+std::vector<Defect> product_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  return {
+      {{"pcp_dcp_shard_order", "shards are counted along the other of the two groups first",
+        "strategy pcp_dcp with several ranks along both", places},
+       count_shards_by_other_axis},
+      {{"pcp_dcp_one_prefill_rank", "only the partials of the first prefill rank are merged",
+        "strategy pcp_dcp and keys in the cache", places},
+       merge_one_prefill_rank},
+      {{"pcp_dcp_context_by_rank",
+        "a rank whose rows have nothing in the cache leaves the others alone with it",
+        "strategy pcp_dcp and such a rank, while others have something", places},
+       leave_out_context_of_others},
+  };
+}
+
 std::vector<Defect> pcp_defects() {
   return {
       {{"pcp_restore_off_by_one",
@@ -350,8 +392,9 @@ std::vector<Defect> head_tail_defects() {
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
-                                          exchange_defects(), pcp_defects(), head_tail_defects()}) {
+  for (const std::vector<Defect>& more :
+       {operation_defects(), kernel_defects(), merge_defects(), exchange_defects(),
+        virtual_defects(), product_defects(), pcp_defects(), head_tail_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

@@ -26,6 +26,7 @@ class Injection {
   [[nodiscard]] std::int64_t value(std::string_view parameter) const;
   [[nodiscard]] std::vector<Plan>& plans() const noexcept { return plans_; }
   [[nodiscard]] const Step& step_of(const Plan& plan) const;
+  [[nodiscard]] const Scenario& scenario() const noexcept { return problem_.scenario; }
   [[nodiscard]] const ModelSpec& model() const noexcept { return problem_.scenario.model; }
 
   /// Calls edit(plan, rank plan) -> bool for every selected step and rank; the number of calls that
@@ -105,6 +106,17 @@ std::size_t use_merge_lse_16_bit(const Injection& injection);
 std::size_t use_merge_blocks_reversed(const Injection& injection);
 
 std::size_t ignore_interleave(const Injection& injection);
+
+std::size_t store_by_position(const Injection& injection);
+std::size_t store_undivided(const Injection& injection);
+std::size_t store_remainder(const Injection& injection);
+std::size_t store_for_neighbour(const Injection& injection);
+std::size_t round_up_lengths(const Injection& injection);
+std::size_t leave_table_undivided(const Injection& injection);
+
+std::size_t count_shards_by_other_axis(const Injection& injection);
+std::size_t merge_one_prefill_rank(const Injection& injection);
+std::size_t leave_out_context_of_others(const Injection& injection);
 
 std::size_t send_against_the_ring(const Injection& injection);
 std::size_t attend_other_block(const Injection& injection);

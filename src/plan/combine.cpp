@@ -94,17 +94,14 @@ void combine_by_scaling(RankBuilder& builder, DcpCombine combine, const GroupPar
                {{merged, group.own * own_lses}, {own.lse, 0}, own_lses * 4});
 }
 
-/// Outputs with their LSEs exchanged over heads, then merged.
-void combine_by_exchange(RankBuilder& builder, const GroupPartial& partial, const OwnHeads& own,
+/// Outputs with their LSEs of the own heads, a part from each rank of the group.
+BufferId exchange_packed(RankBuilder& builder, const GroupPartial& partial,
                          const HeadGroup& group) {
   const RankShape& shape = builder.shape();
   const MergeShape whole = group_shape(shape, group);
-  MergeShape part = whole;
-  part.num_heads = shape.num_heads_q;
   const std::vector<std::int64_t> extents{group.size, shape.padded_rows, shape.num_heads_q,
                                           packed_row_elems(whole)};
   const BufferId send = builder.workspace("packed_send", shape.dtype, extents);
-  const BufferId recv = builder.workspace("packed_recv", shape.dtype, extents);
 
   PartialPack pack;
   pack.partial = {partial.out, 0};
@@ -112,18 +109,27 @@ void combine_by_exchange(RankBuilder& builder, const GroupPartial& partial, cons
   pack.packed = {send, 0};
   pack.num_ranks = group.size;
   builder.launch("pack the partial with its lses", pack_partial_launch(whole, pack));
+  if (group.size == 1) return send;
 
+  const BufferId recv = builder.workspace("packed_recv", shape.dtype, extents);
   const std::int64_t count = shape.padded_rows * shape.num_heads_q * packed_row_elems(whole);
   builder.collective("all-to-all packed partials over heads",
                      head_collective({CollectiveKind::all_to_all, group.group, send, recv, count},
                                      shape.dtype, group, "packed partial rows"));
+  return recv;
+}
 
+void merge_packed(RankBuilder& builder, BufferId packed, std::int64_t num_partials,
+                  const OwnHeads& own) {
+  const RankShape& shape = builder.shape();
   PackedMerge merge;
-  merge.packed = {recv, 0};
+  merge.packed = {packed, 0};
   merge.out = {own.out, 0};
   merge.lse = {own.lse, 0};
-  merge.num_partials = group.size;
-  builder.launch("merge the partials", merge_packed_launch(part, merge));
+  merge.num_partials = num_partials;
+  builder.launch("merge the partials",
+                 merge_packed_launch(
+                     {shape.dtype, shape.padded_rows, shape.num_heads_q, shape.head_dim}, merge));
 }
 
 }  // namespace
@@ -160,9 +166,24 @@ void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupParti
       combine_by_scaling(builder, combine, partial, own, group);
       break;
     case DcpCombine::a2a:
-      combine_by_exchange(builder, partial, own, group);
+      merge_packed(builder, exchange_packed(builder, partial, group), group.size, own);
       break;
   }
+}
+
+void combine_over_prefill(RankBuilder& builder, const GroupPartial& partial, const OwnHeads& own,
+                          const HeadGroup& group, const PrefillGroup& prefill) {
+  const RankShape& shape = builder.shape();
+  const BufferId packed = exchange_packed(builder, partial, group);
+  const std::int64_t row_elems = packed_row_elems(group_shape(shape, group));
+  const BufferId all = builder.workspace(
+      "packed_all", {prefill.size, group.size, shape.padded_rows, shape.num_heads_q, row_elems});
+  const std::int64_t count = group.size * shape.padded_rows * shape.num_heads_q * row_elems;
+  builder.collective(
+      "all-gather packed partials",
+      head_collective({CollectiveKind::all_gather, prefill.group, packed, all, count}, shape.dtype,
+                      group, "packed partial rows of all shards"));
+  merge_packed(builder, all, std::int64_t{prefill.size} * group.size, own);
 }
 
 MergeNumerics combine_numerics(DcpCombine combine, DType dtype, std::uint32_t partials) {

@@ -37,6 +37,17 @@ struct OwnHeads {
 void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupPartial& partial,
                       const OwnHeads& own, const HeadGroup& group);
 
+/// The ranks that have the same heads and other parts of the keys.
+struct PrefillGroup {
+  std::uint32_t group = 0;  ///< Index into Plan::groups.
+  std::uint32_t size = 1;
+};
+
+/// Merges the partials of the ranks of both groups: an all-to-all over the heads of one, an
+/// all-gather over the other.
+void combine_over_prefill(RankBuilder& builder, const GroupPartial& partial, const OwnHeads& own,
+                          const HeadGroup& group, const PrefillGroup& prefill);
+
 /// Of one merge of `group.size` partials, as combine_partials() does it.
 [[nodiscard]] MergeNumerics combine_numerics(DcpCombine combine, DType dtype,
                                              std::uint32_t partials);

@@ -18,6 +18,7 @@
 #include "plan/launches.hpp"
 #include "plan/merge_launches.hpp"
 #include "plan/rank_builder.hpp"
+#include "plan/shard_reads.hpp"
 #include "plan/single.hpp"
 
 namespace cpverify::plan {
@@ -26,7 +27,7 @@ namespace {
 /// What the operations of a rank have in common.
 struct DcpRank {
   DcpSpec spec;
-  KvShard shard;
+  ShardScheme scheme;
   HeadGroup group;
   CommonBuffers common;
 };
@@ -81,16 +82,14 @@ GroupPartial add_partial(RankBuilder& builder, const HeadGroup& group) {
 /// group.
 GroupPartial attend_context(RankBuilder& builder, const DcpRank& rank, const AttentionCall& own,
                             const Step& step) {
-  std::vector<std::int64_t> lengths;
-  for (const StepRow& row : step.rows) {
-    lengths.push_back(layout::local_length(rank.shard, row.computed));
-  }
+  ShardReads reads{"kv_lens_context", {}};
+  for (const StepRow& row : step.rows) reads.sequences.push_back({&row, row.computed});
   const BufferId q_all = gather_query_heads(builder, rank.common.q, rank.group);
   const GroupPartial partial = add_partial(builder, rank.group);
   AttentionCall call;
   call.q = {q_all, 0};
   call.cu_seqlens_q = own.cu_seqlens_q;
-  call.kv_lens = {builder.metadata_i32("kv_lens_context", lengths), 0};
+  set_shard_reads(builder, rank.scheme, reads, call);
   call.out = {partial.out, 0};
   call.lse = {partial.lse, 0};
   call.max_seqlen_q = own.max_seqlen_q;
@@ -165,26 +164,19 @@ void build_split_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, c
 /// those that the last query sees.
 void build_cached_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, const Step& step) {
   const RankShape& shape = builder.shape();
-  std::vector<std::int64_t> lengths;
-  std::vector<std::int64_t> table;
+  ShardReads reads{"kv_lens_local", {}, true};
   for (const StepRow& row : step.rows) {
-    const std::vector<std::int64_t> pages = block_table_line(row, shape.max_pages);
     for (std::int64_t i = 0; i < row.scheduled; ++i) {
-      lengths.push_back(layout::local_length(rank.shard, row.computed + i + 1));
-      table.insert(table.end(), pages.begin(), pages.end());
+      reads.sequences.push_back({&row, row.computed + i + 1});
     }
   }
-  const std::vector<std::int64_t> ones(lengths.size(), 1);
+  const std::vector<std::int64_t> ones(reads.sequences.size(), 1);
   const BufferId q_all = gather_query_heads(builder, rank.common.q, rank.group);
   const GroupPartial partial = add_partial(builder, rank.group);
   AttentionCall call;
   call.q = {q_all, 0};
   call.cu_seqlens_q = {builder.metadata_i32("cu_seqlens_q", prefix_sums(ones)), 0};
-  call.kv_lens = {builder.metadata_i32("kv_lens_local", lengths), 0};
-  call.block_table =
-      BufferRef{builder.metadata("block_table_rows", DType::i32,
-                                 {shape.num_tokens, shape.max_pages}, std::move(table)),
-                0};
+  set_shard_reads(builder, rank.scheme, reads, call);
   call.out = {partial.out, 0};
   call.lse = {partial.lse, 0};
   call.max_seqlen_q = shape.num_tokens > 0 ? 1 : 0;
@@ -195,16 +187,16 @@ void build_cached_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, 
   combine_partials(builder, rank.spec.combine, partial, {rank.common.out, lse}, rank.group);
 }
 
-void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
+void build_rank(const Problem& problem, const Step& step, StrategyKind strategy, RankPlan& plan) {
   const TopologySpec& topology = problem.scenario.topology;
   plan.kv_shard = layout::kv_shard_of(topology, plan);
   const RankShape shape = make_rank_shape(problem, step, plan);
   RankBuilder builder{plan, shape};
   DcpRank rank;
   rank.spec = problem.scenario.dcp;
-  rank.shard = plan.kv_shard;
+  rank.scheme = {strategy, rank.spec.owner, plan.kv_shard, problem.block_tokens()};
   rank.group = {plan.rank.value() / topology.dcp, topology.dcp, plan.kv_shard.index, step.index};
-  rank.common = builder.common(step);
+  rank.common = builder.common(step, stored_slots(rank.scheme, step));
   builder.metadata("positions", DType::i64, {shape.padded_rows},
                    padded(step_positions(step), shape.padded_rows, 0));
   const std::vector<std::int64_t> row_tokens =
@@ -238,7 +230,7 @@ MergeNumerics merge_numerics(const Problem& problem, const Step& step) {
 }  // namespace
 
 void build_dcp(const Problem& problem, const Step& step, Plan& plan) {
-  const TopologySpec world = layout::world_of(problem.scenario.topology, StrategyKind::dcp);
+  const TopologySpec world = layout::world_of(problem.scenario.topology, plan.strategy);
   plan.is_cp_on = world.dcp > 1;
   // One shard is the whole cache, and its group computes what a single device does.
   plan.is_bitwise = !plan.is_cp_on;
@@ -247,7 +239,7 @@ void build_dcp(const Problem& problem, const Step& step, Plan& plan) {
   }
   for (RankPlan& rank : plan.ranks) {
     if (plan.is_cp_on) {
-      build_rank(problem, step, rank);
+      build_rank(problem, step, plan.strategy, rank);
     } else {
       build_whole_step(problem, step, rank);
     }

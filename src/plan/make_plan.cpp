@@ -7,6 +7,7 @@
 #include "layout/topology.hpp"
 #include "plan/dcp.hpp"
 #include "plan/launches.hpp"
+#include "plan/pcp_dcp.hpp"
 #include "plan/pcp_head_tail.hpp"
 #include "plan/pcp_virtual_batch.hpp"
 #include "plan/rank_builder.hpp"
@@ -49,7 +50,11 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       plan::build_contiguous(problem, step, plan);
       return;
     case StrategyKind::dcp:
+    case StrategyKind::dcp_virtual:
       plan::build_dcp(problem, step, plan);
+      return;
+    case StrategyKind::pcp_dcp:
+      plan::build_pcp_dcp(problem, step, plan);
       return;
     case StrategyKind::pcp_head_tail:
       plan::build_pcp_head_tail(problem, step, plan);

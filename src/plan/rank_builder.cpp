@@ -50,6 +50,16 @@ std::vector<std::int64_t> shard_slots(const Step& step, const KvShard& shard,
   return slots;
 }
 
+/// A shard has a part of every block, or of the blocks when those are single slots.
+void set_pool_shape(const Problem& problem, std::int64_t shards, RankShape& shape) {
+  shape.block_size = problem.block_tokens();
+  shape.num_blocks = problem.num_blocks;
+  std::int64_t& divided =
+      problem.scenario.cache.unit == CacheUnit::slot ? shape.num_blocks : shape.block_size;
+  CPVERIFY_CHECK(divided % shards == 0);
+  divided /= shards;
+}
+
 /// 0 .. count-1, then pad rows up to `size`.
 std::vector<std::int64_t> identity_rows(std::int64_t count, std::int64_t size) {
   std::vector<std::int64_t> rows;
@@ -72,9 +82,7 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
   for (const StepRow& row : step.rows) {
     shape.max_pages = std::max(shape.max_pages, static_cast<std::int64_t>(row.block_table.size()));
   }
-  CPVERIFY_CHECK(problem.block_tokens() % rank.kv_shard.count == 0);
-  shape.block_size = problem.block_tokens() / rank.kv_shard.count;
-  shape.num_blocks = problem.num_blocks;
+  set_pool_shape(problem, rank.kv_shard.count, shape);
   shape.num_heads_q = rank.heads_q.count;
   shape.num_heads_kv = rank.heads_kv.count;
   shape.head_dim = scenario.model.head_dim;
@@ -228,15 +236,18 @@ BufferId RankBuilder::pool(std::string name) {
 }
 
 CommonBuffers RankBuilder::common(const Step& step) {
+  const std::int64_t block_tokens = shape_.block_size * rank_.kv_shard.count;
+  return common(step, shard_slots(step, rank_.kv_shard, block_tokens));
+}
+
+CommonBuffers RankBuilder::common(const Step& step, std::vector<std::int64_t> slots) {
   const std::int64_t rows = shape_.padded_rows;
   CommonBuffers buffers;
   buffers.q = input("q", TensorKind::q, rank_.heads_q);
   buffers.k = input("k", TensorKind::k, rank_.heads_kv);
   buffers.v = input("v", TensorKind::v, rank_.heads_kv);
-  const std::int64_t block_tokens = shape_.block_size * rank_.kv_shard.count;
   buffers.slot_mapping =
-      metadata("slot_mapping", DType::i64, {rows},
-               padded(shard_slots(step, rank_.kv_shard, block_tokens), rows, kPadRow));
+      metadata("slot_mapping", DType::i64, {rows}, padded(std::move(slots), rows, kPadRow));
   buffers.block_table = metadata("block_table", DType::i32, {shape_.num_seqs, shape_.max_pages},
                                  block_table_lines(step, shape_.max_pages));
   buffers.k_pool = pool("k_pool");

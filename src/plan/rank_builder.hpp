@@ -98,6 +98,8 @@ class RankBuilder {
   BufferId lse_output(std::string name, std::vector<std::int64_t> row_tokens, HeadRange heads);
 
   CommonBuffers common(const Step& step);
+  /// With other slots of the step's tokens. [T]
+  CommonBuffers common(const Step& step, std::vector<std::int64_t> slots);
 
   /// A launch without thread blocks is left out.
   void launch(std::string label, Launch launch);

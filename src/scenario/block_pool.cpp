@@ -13,15 +13,28 @@
 
 namespace cpverify::scenario {
 
-std::uint32_t pool_size(const CacheSpec& cache, std::int32_t taken) {
+std::int32_t BlockCounter::take() {
+  if (free_.empty()) return ++taken_;
+  const std::int32_t number = free_.back();
+  free_.pop_back();
+  return number;
+}
+
+std::uint32_t pool_size(const Scenario& scenario, std::int32_t taken) {
+  const CacheSpec& cache = scenario.cache;
   const std::uint32_t needed = static_cast<std::uint32_t>(taken) + 1;
-  if (cache.num_blocks == 0) return needed + kSpareBlocks;
+  if (cache.num_blocks == 0) {
+    const std::uint32_t multiple =
+        cache.unit == CacheUnit::slot ? scenario.topology.kv_shards() : 1;
+    return (needed + kSpareBlocks + multiple - 1) / multiple * multiple;
+  }
   if (cache.num_blocks < needed) {
     throw InputError{
         cache.where,
         fmt::format("'num_blocks' is {}, but the requests need {} blocks of {} tokens, "
                     "the null block included",
-                    cache.num_blocks, needed, cache.block_size)};
+                    cache.num_blocks, needed,
+                    cache.unit == CacheUnit::slot ? 1 : cache.block_size)};
   }
   return cache.num_blocks;
 }

@@ -107,6 +107,22 @@ void read_model(const Map& file, Scenario& scenario) {
 
 namespace {
 
+/// Such a group is the ranks of a prefill group, or all there are, and those share one KV head.
+void check_group_over_prefill(const Value& dcp, const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.dcp != topology.cp && topology.dcp != topology.cp * topology.tp) {
+    dcp.fail(
+        fmt::format("'dcp' is {} with kv_sharding dcp_over_pcp; expected cp {}, or all {} ranks",
+                    topology.dcp, topology.cp, topology.cp * topology.tp));
+  }
+  if (topology.dcp != topology.cp && scenario.model.num_heads_kv != 1) {
+    dcp.fail(
+        fmt::format("'dcp' is {}, all ranks, which must share one KV head; there are {}; expected "
+                    "dcp {}",
+                    topology.dcp, scenario.model.num_heads_kv, topology.cp));
+  }
+}
+
 /// The ranks of a decode group share one KV head, or a shard would not hold what another reads.
 void check_decode_group(const Value& dcp, const Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
@@ -133,7 +149,10 @@ void read_sharding(const Map& map, Scenario& scenario) {
   const std::optional<Value> dcp = map.find("dcp");
   if (dcp) {
     topology.dcp = count(*dcp, {1, kMaxWorldSize, " ranks"});
-    check_decode_group(*dcp, scenario);
+    if (topology.kv_sharding != KvSharding::dcp_over_pcp) check_decode_group(*dcp, scenario);
+  }
+  if (topology.kv_sharding == KvSharding::dcp_over_pcp) {
+    check_group_over_prefill(dcp ? *dcp : *sharding, scenario);
   }
   const std::optional<Value> interleave = map.find("kv_interleave");
   if (interleave) topology.kv_interleave = count(*interleave, {1, kMaxBlockSize, " tokens"});
@@ -186,6 +205,19 @@ void read_attention_kernel(const Map& file, Scenario& scenario) {
   if (scenario.attention_kernel == AttentionKernel::hopper) check_hopper(*value, scenario.model);
 }
 
+namespace {
+
+/// Single slots are dealt out to the shards, whose pools are of one size.
+void check_slot_count(const Value& num_blocks, const Scenario& scenario) {
+  const std::uint32_t shards = scenario.topology.kv_shards();
+  if (scenario.cache.unit == CacheUnit::block || scenario.cache.num_blocks % shards == 0) return;
+  num_blocks.fail(
+      fmt::format("'num_blocks' is {} slots for {} shards of the cache; expected a multiple of {}",
+                  scenario.cache.num_blocks, shards, shards));
+}
+
+}  // namespace
+
 void read_cache(const Map& file, Scenario& scenario) {
   const Map map{file.require("cache"), Section::cache};
   CacheSpec& cache = scenario.cache;
@@ -199,6 +231,10 @@ void read_cache(const Map& file, Scenario& scenario) {
                         "of a block are dealt to the shards in whole runs",
                         cache.block_size, topology.kv_interleave));
   }
+  const std::optional<Value> unit = map.find("unit");
+  if (unit) cache.unit = choice(*unit, kCacheUnits);
+  const std::optional<Value> reuse = map.find("reuse");
+  if (reuse) cache.reuse = choice(*reuse, kCacheReuses);
   const std::optional<Value> num_blocks = map.find("num_blocks");
   if (num_blocks) {
     const std::int64_t limit =
@@ -206,6 +242,7 @@ void read_cache(const Map& file, Scenario& scenario) {
     // Block 0 is the null block, so a pool of one block holds nothing.
     cache.num_blocks = count(*num_blocks, {2, limit, ", the null block included"});
     cache.where = num_blocks->where();
+    check_slot_count(*num_blocks, scenario);
   }
   const std::optional<Value> shuffle_seed = map.find("shuffle_seed");
   if (shuffle_seed) cache.shuffle_seed = shuffle_seed->seed();

@@ -37,6 +37,10 @@ std::string why_not_ulysses(const Scenario& scenario) {
 
 std::string why_not_dcp(const Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
+  if (topology.kv_sharding == KvSharding::dcp_over_pcp) {
+    return "has decode groups of tensor-parallel ranks; expected kv_sharding dcp, or strategy "
+           "pcp_dcp";
+  }
   if (topology.kv_sharding == KvSharding::dcp || topology.cp == 1) return {};
   return fmt::format(
       "runs on one context-parallel rank, and kv_sharding pcp_dcp divides the cache among {}; "
@@ -44,10 +48,61 @@ std::string why_not_dcp(const Scenario& scenario) {
       topology.cp);
 }
 
+/// Blocks of one slot have no tokens to divide; the owner is then told by the slot's number.
+std::string why_not_blocks(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.dcp == 1 || scenario.cache.unit == CacheUnit::block) return {};
+  return fmt::format(
+      "divides blocks among {} ranks, and unit slot hands out single slots; expected unit block, "
+      "or strategy dcp_virtual with owner slot",
+      topology.dcp);
+}
+
+std::string why_not_dcp_virtual(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.dcp > 1 && topology.kv_interleave != 1) {
+    return fmt::format(
+        "deals tokens out one by one, and kv_interleave is {}; expected 1, or strategy dcp",
+        topology.kv_interleave);
+  }
+  if (scenario.dcp.owner == DcpOwner::position) {
+    const std::string text = why_not_blocks(scenario);
+    if (!text.empty()) return text;
+  }
+  return why_not_dcp(scenario);
+}
+
+/// What is not modelled is refused: other combines, and decodes that find their own key in the
+/// cache.
+std::string why_not_pcp_dcp(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.cp == 1) {
+    return "splits prefills over cp ranks, and there is one; expected cp 2 or more, or strategy "
+           "dcp";
+  }
+  if (topology.kv_sharding == KvSharding::dcp) {
+    return "divides the cache among prefill ranks too; expected kv_sharding pcp_dcp or "
+           "dcp_over_pcp";
+  }
+  if (scenario.dcp.visibility != DcpVisibility::split || scenario.dcp.combine != DcpCombine::a2a) {
+    return fmt::format(
+        "attends context and new tokens apart and combines by all-to-all, and dcp is {}, {}; "
+        "expected visibility split, combine a2a",
+        name(scenario.dcp.visibility), name(scenario.dcp.combine));
+  }
+  if (scenario.cache.unit == CacheUnit::slot) {
+    return "divides blocks among ranks, and unit slot hands out single slots; expected unit block";
+  }
+  return {};
+}
+
 /// Every rank of the prefill group holds a part of each block.
 std::string why_not_head_tail(const Scenario& scenario) {
   const TopologySpec& topology = scenario.topology;
   if (topology.cp == 1) return {};
+  if (scenario.cache.unit == CacheUnit::slot) {
+    return "divides blocks among ranks, and unit slot hands out single slots; expected unit block";
+  }
   if (topology.dcp > 1) {
     return fmt::format("has no decode groups here, and dcp is {}; expected dcp 1", topology.dcp);
   }
@@ -59,10 +114,13 @@ std::string why_not_head_tail(const Scenario& scenario) {
 }
 
 std::string why_not(const Scenario& scenario, StrategyKind strategy) {
-  if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);
-  if (strategy == StrategyKind::dcp) return why_not_dcp(scenario);
+  if (strategy == StrategyKind::pcp_dcp) return why_not_pcp_dcp(scenario);
   if (strategy == StrategyKind::pcp_head_tail) return why_not_head_tail(scenario);
-  return {};
+  if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);
+  if (strategy == StrategyKind::dcp_virtual) return why_not_dcp_virtual(scenario);
+  if (strategy != StrategyKind::dcp) return {};
+  const std::string text = why_not_dcp(scenario);
+  return text.empty() ? why_not_blocks(scenario) : text;
 }
 
 }  // namespace
@@ -81,6 +139,8 @@ void read_dcp(const Map& file, Scenario& scenario) {
   const Map map{*value, Section::dcp};
   const std::optional<Value> visibility = map.find("visibility");
   if (visibility) scenario.dcp.visibility = choice(*visibility, kDcpVisibilities);
+  const std::optional<Value> owner = map.find("owner");
+  if (owner) scenario.dcp.owner = choice(*owner, kDcpOwners);
   const std::optional<Value> combine = map.find("combine");
   if (!combine) return;
   scenario.dcp.combine = choice(*combine, kDcpCombines);

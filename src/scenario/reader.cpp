@@ -28,10 +28,10 @@ void read_problem(const scenario::Map& file, Scenario& scenario) {
   scenario::read_system(file, scenario);
   scenario::read_model(file, scenario);
   scenario::read_topology(file, scenario);
-  scenario::read_strategies(file, scenario);
   scenario::read_attention_kernel(file, scenario);
   scenario::read_dcp(file, scenario);
   scenario::read_cache(file, scenario);
+  scenario::read_strategies(file, scenario);
   scenario::read_requests(file, scenario);
   scenario::read_scheduler(file, scenario);
   scenario::read_padding(file, scenario);

@@ -32,7 +32,7 @@ class Scheduler {
  public:
   explicit Scheduler(const Scenario& scenario)
       : scenario_{scenario},
-        block_size_{std::int64_t{scenario.cache.block_size} * scenario.topology.kv_shards()},
+        block_size_{scenario.block_tokens()},
         progress_(scenario.requests.size()),
         arrival_order_(scenario.requests.size()) {
     CPVERIFY_CHECK(block_size_ >= 1);
@@ -43,6 +43,11 @@ class Scheduler {
                 return std::pair{scenario.requests[one].arrival_step, one} <
                        std::pair{scenario.requests[other].arrival_step, other};
               });
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+      if (!request(i).shared_prefix) continue;
+      progress_[i].is_shared = true;
+      progress_[request(i).shared_prefix->request.value()].is_shared = true;
+    }
   }
 
   /// Block tables and slots are in terms of BlockCounter's numbers.
@@ -64,6 +69,7 @@ class Scheduler {
   struct Progress {
     std::int64_t computed = 0;
     bool is_started = false;
+    bool is_shared = false;  ///< Its blocks may be those of another request too.
     std::vector<std::int32_t> table;
   };
 
@@ -103,6 +109,15 @@ class Scheduler {
     while (progress.table.size() < needed) progress.table.push_back(blocks_.take());
   }
 
+  /// Blocks of a shared prefix stay: a later request may hit them.
+  void free_finished() {
+    for (std::size_t i = 0; i < progress_.size(); ++i) {
+      if (!is_finished(i) || progress_[i].is_shared) continue;
+      for (const std::int32_t block : progress_[i].table) blocks_.give_back(block);
+      progress_[i].table.clear();
+    }
+  }
+
   /// Moves the clock to the next step that has work; false when nothing is left to do.
   [[nodiscard]] bool advance_clock() {
     std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
@@ -114,6 +129,7 @@ class Scheduler {
   }
 
   [[nodiscard]] Step next_step(std::uint32_t index) {
+    if (scenario_.cache.reuse == CacheReuse::finished) free_finished();
     std::vector<StepRow> rows;
     const std::int64_t limit = scenario_.scheduler.max_batched_tokens;
     std::int64_t budget = limit > 0 ? limit : std::numeric_limits<std::int64_t>::max();
@@ -220,7 +236,7 @@ class PhysicalBlocks {
 Problem make_problem(const Scenario& scenario) {
   Scheduler scheduler{scenario};
   Problem problem = scheduler.run();
-  problem.num_blocks = scenario::pool_size(scenario.cache, scheduler.blocks_taken());
+  problem.num_blocks = scenario::pool_size(scenario, scheduler.blocks_taken());
   const PhysicalBlocks physical{problem};
   for (CachedToken& token : problem.cached) token.slot = physical.slot(token.slot);
   for (Step& step : problem.steps) {

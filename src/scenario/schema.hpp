@@ -58,6 +58,8 @@ inline constexpr std::array kStrategies{StrategyKind::single,
                                         StrategyKind::interleave,
                                         StrategyKind::contiguous,
                                         StrategyKind::dcp,
+                                        StrategyKind::dcp_virtual,
+                                        StrategyKind::pcp_dcp,
                                         StrategyKind::pcp_head_tail,
                                         StrategyKind::pcp_virtual_batch,
                                         StrategyKind::ring,
@@ -66,7 +68,11 @@ inline constexpr std::array kStrategies{StrategyKind::single,
 inline constexpr std::array kDcpVisibilities{DcpVisibility::split, DcpVisibility::cached};
 inline constexpr std::array kDcpCombines{DcpCombine::ag_rs, DcpCombine::ag_rs_f32,
                                          DcpCombine::ag_ar, DcpCombine::a2a};
-inline constexpr std::array kKvShardings{KvSharding::dcp, KvSharding::pcp_dcp};
+inline constexpr std::array kDcpOwners{DcpOwner::position, DcpOwner::slot};
+inline constexpr std::array kCacheUnits{CacheUnit::block, CacheUnit::slot};
+inline constexpr std::array kCacheReuses{CacheReuse::never, CacheReuse::finished};
+inline constexpr std::array kKvShardings{KvSharding::dcp, KvSharding::pcp_dcp,
+                                         KvSharding::dcp_over_pcp};
 /// The types of buffers that a launch scenario has.
 inline constexpr std::array kBufferDTypes{DType::f32, DType::f16, DType::bf16,
                                           DType::i32, DType::i64, DType::u8};

@@ -31,6 +31,8 @@ std::string_view name(KvSharding sharding) noexcept {
       return "dcp";
     case KvSharding::pcp_dcp:
       return "pcp_dcp";
+    case KvSharding::dcp_over_pcp:
+      return "dcp_over_pcp";
   }
   return "?";
 }
@@ -55,6 +57,36 @@ std::string_view name(DcpCombine combine) noexcept {
       return "ag_ar";
     case DcpCombine::a2a:
       return "a2a";
+  }
+  return "?";
+}
+
+std::string_view name(DcpOwner owner) noexcept {
+  switch (owner) {
+    case DcpOwner::position:
+      return "position";
+    case DcpOwner::slot:
+      return "slot";
+  }
+  return "?";
+}
+
+std::string_view name(CacheUnit unit) noexcept {
+  switch (unit) {
+    case CacheUnit::block:
+      return "block";
+    case CacheUnit::slot:
+      return "slot";
+  }
+  return "?";
+}
+
+std::string_view name(CacheReuse reuse) noexcept {
+  switch (reuse) {
+    case CacheReuse::never:
+      return "never";
+    case CacheReuse::finished:
+      return "finished";
   }
   return "?";
 }
@@ -101,6 +133,10 @@ std::string_view name(StrategyKind kind) noexcept {
       return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
+    case StrategyKind::dcp_virtual:
+      return "dcp_virtual";
+    case StrategyKind::pcp_dcp:
+      return "pcp_dcp";
     case StrategyKind::pcp_head_tail:
       return "pcp_head_tail";
     case StrategyKind::pcp_virtual_batch:

@@ -12,6 +12,7 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "layout/kv_shard.hpp"
 #include "layout/scenario_configuration.hpp"
 #include "layout/split_svg.hpp"
 #include "layout/splits.hpp"
@@ -35,7 +36,8 @@ struct ShowFlags {
 
 /// Whether a rank's blocks are parts of the tables' blocks.
 bool has_shards(const TopologySpec& world, StrategyKind strategy) {
-  return strategy == StrategyKind::dcp || (strategy == StrategyKind::pcp_head_tail && world.cp > 1);
+  return strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual ||
+         (strategy == StrategyKind::pcp_head_tail && world.cp > 1);
 }
 
 /// The geometry of a strategy in one tensor-parallel rank, or in one decode group of them.
@@ -48,17 +50,41 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
   spec.block_size = std::int64_t{scenario.cache.block_size} * (is_sharded ? 1 : world.kv_shards());
   if (is_sharded) spec.interleave_size = world.kv_interleave;
   spec.num_heads_q = scenario.model.num_heads_q / world.tp;
-  if (strategy == StrategyKind::dcp) {
+  if (is_sharded) {
     spec.dcp = world.dcp;
     spec.num_heads_q *= world.dcp;
     spec.visibility = scenario.dcp.visibility;
+  }
+  if (strategy == StrategyKind::pcp_dcp) {
+    spec.dcp = world.kv_shards();
+    spec.interleave_size = world.kv_interleave;
+    spec.block_size = scenario.cache.block_size;
+    spec.num_heads_q *= layout::head_group_size(world);
   }
   if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
   return spec;
 }
 
+/// Pictures know owners by position, and ranks with prefill ranks counted first.
+void check_is_drawn(const Scenario& scenario, const Plan& plan) {
+  if (plan.strategy == StrategyKind::dcp_virtual && plan.is_cp_on &&
+      scenario.cache.unit == CacheUnit::slot) {
+    throw InputError{
+        scenario.cache.where,
+        "with unit slot owners follow no positions, which --svg draws; expected unit block"};
+  }
+  const TopologySpec& topology = scenario.topology;
+  if (plan.strategy == StrategyKind::pcp_dcp && topology.kv_sharding == KvSharding::pcp_dcp &&
+      topology.dcp > 1) {
+    throw InputError{
+        "--svg does not draw shards that kv_sharding pcp_dcp counts by decode group first; "
+        "expected dcp_over_pcp, or dcp 1"};
+  }
+}
+
 layout::SplitPicture picture_of(const Problem& problem, const Plan& plan) {
   const Scenario& scenario = problem.scenario;
+  check_is_drawn(scenario, plan);
   const layout::SplitSpec spec = spec_of(scenario, plan.strategy);
   std::vector<layout::SplitRow> rows;
   std::vector<std::string> names;

@@ -26,6 +26,8 @@ constexpr std::array kStrategies{StrategyKind::single,
                                  StrategyKind::interleave,
                                  StrategyKind::contiguous,
                                  StrategyKind::dcp,
+                                 StrategyKind::dcp_virtual,
+                                 StrategyKind::pcp_dcp,
                                  StrategyKind::pcp_head_tail,
                                  StrategyKind::pcp_virtual_batch,
                                  StrategyKind::ring,
@@ -59,6 +61,11 @@ Scenario any_scenario() {
   if (copies > 1) scenario.topology.dcp = *rc::gen::element(1U, 2U, copies);
   scenario.topology.kv_sharding = *rc::gen::element(KvSharding::dcp, KvSharding::pcp_dcp);
   scenario.topology.kv_interleave = *rc::gen::element(1U, 1U, 2U, 4U);
+  if (*rc::gen::inRange(0, 4) == 0) {
+    scenario.topology.kv_sharding = KvSharding::dcp_over_pcp;
+    const bool is_all = scenario.model.num_heads_kv == 1 && *rc::gen::arbitrary<bool>();
+    scenario.topology.dcp = scenario.topology.cp * (is_all ? scenario.topology.tp : 1);
+  }
   scenario.dcp.visibility = *rc::gen::element(DcpVisibility::split, DcpVisibility::cached);
   scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::ag_ar, DcpCombine::a2a);
   scenario.cache.block_size = scenario.topology.kv_interleave * *rc::gen::inRange(1U, 20U);
@@ -67,6 +74,9 @@ Scenario any_scenario() {
   const std::size_t count = *rc::gen::inRange<std::size_t>(1, 5);
   for (std::size_t i = 0; i < count; ++i) scenario.requests.push_back(any_request(i));
   if (*rc::gen::arbitrary<bool>()) scenario.cache.shuffle_seed = 5;
+  scenario.dcp.owner = *rc::gen::element(DcpOwner::position, DcpOwner::slot);
+  scenario.cache.unit = *rc::gen::element(CacheUnit::block, CacheUnit::block, CacheUnit::slot);
+  scenario.cache.reuse = *rc::gen::element(CacheReuse::never, CacheReuse::finished);
   scenario.checks = {Check::metadata, Check::collectives};
   return scenario;
 }

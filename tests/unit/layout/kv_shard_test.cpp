@@ -107,6 +107,30 @@ TEST(KvShard, NumbersShardsByWhoSharesTheCache) {
   topology.kv_sharding = KvSharding::pcp_dcp;
   EXPECT_EQ(kv_shard_of(topology, rank).count, 4U);
   EXPECT_EQ(kv_shard_of(topology, rank).index, 2U);
+  EXPECT_EQ(head_group_size(topology), 2U);
+}
+
+// With prefill ranks counted first the same rank is 0 * 2 + 1 of four, or of the two of its group.
+TEST(KvShard, CountsPrefillRanksOfADecodeGroupFirst) {
+  TopologySpec topology{.cp = 2, .tp = 2, .dcp = 4, .kv_sharding = KvSharding::dcp_over_pcp};
+  RankPlan rank;
+  rank.cp_rank = 1;
+  rank.tp_rank = 0;
+  EXPECT_EQ(kv_shard_of(topology, rank).count, 4U);
+  EXPECT_EQ(kv_shard_of(topology, rank).index, 1U);
+  EXPECT_EQ(head_group_size(topology), 2U);
+  rank.tp_rank = 1;
+  EXPECT_EQ(kv_shard_of(topology, rank).index, 3U);
+  topology.dcp = 2;
+  EXPECT_EQ(kv_shard_of(topology, rank).index, 1U);
+  EXPECT_EQ(head_group_size(topology), 1U);
+}
+
+// Slots of an allocator that knows no blocks: slot 7 is the fourth of rank 1.
+TEST(KvShard, DealsSingleSlotsInTurn) {
+  EXPECT_EQ(local_slot({2, 1, 1}, 1, 7), 3);
+  EXPECT_EQ(local_slot({2, 0, 1}, 1, 7), std::nullopt);
+  EXPECT_EQ(local_slot({3, 1, 1}, 1, 7), 2);
 }
 
 }  // namespace

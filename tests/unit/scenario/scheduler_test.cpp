@@ -186,6 +186,43 @@ TEST(Scheduler, SharesThroughAChainOfRequests) {
   EXPECT_THAT(problem.steps[2].rows[0].block_table, ElementsAre(1, 3, 5));
 }
 
+// a has blocks 1 and 2, b 3; a ends in step 0. In step 1 b needs none and c takes 2, then 1; b
+// ends. In step 2 c takes what b had, and in step 3 a new one.
+TEST(Scheduler, GivesOutBlocksOfFinishedRequestsAgain) {
+  const std::string requests =
+      "[{id: a, prompt: 7}, {id: b, prompt: 2, decode: 1}, {id: c, prompt: 8, decode: 5, "
+      "arrival_step: 1}]";
+  const Problem reused = schedule(requests, "{block_size: 4, reuse: finished}");
+  EXPECT_THAT(reused.steps[0].rows[0].block_table, ElementsAre(1, 2));
+  EXPECT_THAT(reused.steps[0].rows[1].block_table, ElementsAre(3));
+  EXPECT_THAT(reused.steps[1].rows[1].block_table, ElementsAre(2, 1));
+  EXPECT_THAT(reused.steps[2].rows[0].block_table, ElementsAre(2, 1, 3));
+  EXPECT_THAT(reused.steps[6].rows[0].block_table, ElementsAre(2, 1, 3, 4));
+  // Four of the requests, the null block and four free ones.
+  EXPECT_EQ(reused.num_blocks, 9U);
+  const Problem kept = schedule(requests, "{block_size: 4}");
+  EXPECT_THAT(kept.steps[1].rows[1].block_table, ElementsAre(4, 5));
+}
+
+TEST(Scheduler, KeepsBlocksThatALaterRequestMayShare) {
+  const Problem problem = schedule(
+      "[{id: a, prompt: 8}, {id: b, prompt: 9, arrival_step: 2, shared_prefix: {request: a, "
+      "tokens: 8}}, {id: c, prompt: 4, arrival_step: 1}]",
+      "{block_size: 4, reuse: finished}");
+  EXPECT_THAT(problem.steps[1].rows[0].block_table, ElementsAre(3));
+  EXPECT_THAT(problem.steps[2].rows[0].block_table, ElementsAre(1, 2, 3));
+}
+
+TEST(Scheduler, HandsOutSingleSlots) {
+  const Problem problem =
+      schedule("[{id: a, cached_prefix: 2, prompt: 3}]", "{block_size: 4, unit: slot}");
+  EXPECT_EQ(problem.block_tokens(), 1);
+  EXPECT_THAT(problem.steps[0].rows[0].block_table, ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(problem.steps[0].rows[0].slots, ElementsAre(3, 4, 5));
+  EXPECT_EQ(problem.cached.at(1).slot, 2);
+  EXPECT_EQ(problem.num_blocks, 10U);
+}
+
 TEST(Scheduler, ShufflesBlockIdsBySeedAndKeepsTheNullBlock) {
   const std::string requests = "[{id: a, prompt: 20}]";
   const Problem plain = schedule(requests, "{block_size: 1}");
