@@ -112,4 +112,13 @@ std::size_t unmask_own_block(const Injection& injection);
 std::size_t swap_returned_heads(const Injection& injection);
 std::size_t deal_kv_heads_in_turn(const Injection& injection);
 
+std::size_t lose_soft_cap(const Injection& injection);
+std::size_t scale_capped_scores(const Injection& injection);
+std::size_t use_capped_mask(const Injection& injection);
+std::size_t lose_sinks(const Injection& injection);
+std::size_t count_sinks_everywhere(const Injection& injection);
+std::size_t shift_window(const Injection& injection);
+std::size_t lose_window(const Injection& injection);
+std::size_t use_local_window(const Injection& injection);
+
 }  // namespace cpverify::mutants

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct DcpRank {
   KvShard shard;
   HeadGroup group;
   CommonBuffers common;
+  std::optional<BufferRef> sinks = {};  ///< Of all heads of the group.
 };
 
 bool has_context(const Step& step) {
@@ -145,6 +147,10 @@ void build_split_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, c
   AttentionCall own = new_token_call(builder, rank, step);
   own.out = {rank.common.out, 0};
   own.lse = {lse, 0};
+  // The part that every row has, once: that of its own tokens.
+  if (rank.sinks) {
+    own.sinks = BufferRef{rank.sinks->buffer, rank.shard.index * shape.num_heads_q};
+  }
   // Lengths of the whole requests decide, which are equal on all ranks: the branch has collectives.
   const bool is_merged = has_context(step);
   OwnHeads context;
@@ -191,8 +197,16 @@ void build_cached_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, 
   call.is_causal = false;
   call.num_seqs = shape.num_tokens;
   call.num_heads_q = shape.num_heads_q * rank.group.size;
+  // One shard counts the sinks; the first has a key of every row.
+  if (rank.shard.index == 0) call.sinks = rank.sinks;
   builder.launch("attention of the sharded cache", attention_launch(shape, rank.common, call));
   combine_partials(builder, rank.spec.combine, partial, {rank.common.out, lse}, rank.group);
+}
+
+/// Query heads of the decode group of a rank: its members hold consecutive ones.
+HeadRange group_heads(const RankPlan& rank, std::uint32_t size) {
+  const HeadRange own = rank.heads_q;
+  return {own.first - rank.kv_shard.index * own.count, own.count * size};
 }
 
 void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
@@ -205,6 +219,7 @@ void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
   rank.shard = plan.kv_shard;
   rank.group = {plan.rank.value() / topology.dcp, topology.dcp, plan.kv_shard.index, step.index};
   rank.common = builder.common(step);
+  rank.sinks = builder.sinks(group_heads(plan, topology.dcp));
   builder.metadata("positions", DType::i64, {shape.padded_rows},
                    padded(step_positions(step), shape.padded_rows, 0));
   const std::vector<std::int64_t> row_tokens =
