@@ -68,9 +68,9 @@ struct TopologySpec {
 enum class DcpVisibility : std::uint8_t { split, cached };
 
 /// How the partials of a decode group become results for each rank's heads: LSEs are gathered,
-/// outputs scaled and reduce-scattered in their own type or in f32; or outputs and LSEs are
-/// exchanged in one all-to-all and merged in f32.
-enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, a2a };
+/// outputs scaled and reduce-scattered in their own type or in f32, or all-reduced, every rank
+/// taking its heads; or outputs and LSEs are exchanged in one all-to-all and merged in f32.
+enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, ag_ar, a2a };
 
 struct DcpSpec {
   DcpVisibility visibility = DcpVisibility::split;
@@ -134,6 +134,7 @@ enum class StrategyKind : std::uint8_t {
   interleave,
   contiguous,
   dcp,
+  pcp_virtual_batch,
   ring,
   ring_contiguous,
   ulysses,

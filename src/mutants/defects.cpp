@@ -267,6 +267,31 @@ std::vector<Defect> exchange_defects() {
   };
 }
 
+std::vector<Defect> pcp_defects() {
+  return {
+      {{"pcp_restore_off_by_one",
+        "the restore index takes the row after a token's own",
+        "strategy pcp_virtual_batch and a step with CP on",
+        {rank(kEvery), step()}},
+       shift_hidden_restore},
+      {{"pcp_pads_written",
+        "pad rows are written to the slot of the step's first token",
+        "strategy pcp_virtual_batch, CP on and ranks of different counts",
+        {rank(kEvery), step()}},
+       write_pad_rows},
+      {{"pcp_chunk_as_decode",
+        "a last chunk of one token passes for a decode where it is computed",
+        "strategy pcp_virtual_batch and a prompt whose last chunk is one token",
+        {rank(kEvery), step()}},
+       take_chunk_for_decode},
+      {{"pcp_rows_see_request",
+        "rows have the KV length of their whole request",
+        "strategy pcp_virtual_batch and a step with CP on",
+        {rank(kEvery), step()}},
+       show_whole_request},
+  };
+}
+
 std::vector<Defect> feature_defects() {
   const std::vector<ParameterInfo> places{rank(kEvery), step()};
   return {
@@ -303,7 +328,7 @@ std::vector<Defect> feature_defects() {
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
   for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
-                                          exchange_defects(), feature_defects()}) {
+                                          exchange_defects(), pcp_defects(), feature_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

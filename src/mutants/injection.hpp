@@ -112,6 +112,10 @@ std::size_t unmask_own_block(const Injection& injection);
 std::size_t swap_returned_heads(const Injection& injection);
 std::size_t deal_kv_heads_in_turn(const Injection& injection);
 
+std::size_t shift_hidden_restore(const Injection& injection);
+std::size_t write_pad_rows(const Injection& injection);
+std::size_t take_chunk_for_decode(const Injection& injection);
+std::size_t show_whole_request(const Injection& injection);
 std::size_t lose_soft_cap(const Injection& injection);
 std::size_t scale_capped_scores(const Injection& injection);
 std::size_t use_capped_mask(const Injection& injection);

@@ -14,6 +14,7 @@ bool counts_sinks_once(StrategyKind strategy) noexcept {
     case StrategyKind::zigzag_combined:
     case StrategyKind::interleave:
     case StrategyKind::contiguous:
+    case StrategyKind::pcp_virtual_batch:
     case StrategyKind::ulysses:
     // The new tokens' part, or the first shard.
     case StrategyKind::dcp:
@@ -35,6 +36,7 @@ std::string_view why_no_window(StrategyKind strategy) noexcept {
     case StrategyKind::zigzag_combined:
     case StrategyKind::interleave:
     case StrategyKind::contiguous:
+    case StrategyKind::pcp_virtual_batch:
     case StrategyKind::ulysses:
       return {};
     case StrategyKind::ring:

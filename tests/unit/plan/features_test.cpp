@@ -72,7 +72,8 @@ std::vector<std::string> calls_with_sinks(const RankPlan& rank) {
 }
 
 constexpr StrategyKind kWholeRows[] = {StrategyKind::zigzag_combined, StrategyKind::interleave,
-                                       StrategyKind::contiguous, StrategyKind::ulysses};
+                                       StrategyKind::contiguous, StrategyKind::pcp_virtual_batch,
+                                       StrategyKind::ulysses};
 
 TEST(Features, ReachEveryCallOfStrategiesThatComputeWholeRows) {
   ModelSpec model = model_of(4, 2);
