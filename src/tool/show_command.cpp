@@ -56,6 +56,9 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
     spec.num_heads_q *= world.dcp;
     spec.visibility = scenario.dcp.visibility;
   }
+  spec.window = scenario.model.sliding_window;
+  // With a window it is because there is one rank alone that such a strategy was accepted.
+  if (spec.window > 0 && !layout::computes_whole_rows(spec)) spec.kind = layout::SplitKind::single;
   if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
   return spec;
 }
