@@ -65,7 +65,7 @@ TEST(CheckPairs, KnowWindows) {
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found.kept.front().fault, SplitFault::hidden_pair);
   EXPECT_THAT(found.kept.front().message,
-              HasSubstr("query 4 of request 0 sees, though it must not, keys 1"));
+              HasSubstr("query 4 of request 0 sees, though it must not, keys [1, 2)"));
 
   RequestSplit shorter = batch.request(0);
   shorter.parts.front().window = 2;

@@ -57,7 +57,7 @@ TEST(Reader, TakesEveryKey) {
 name: all of it
 description: every key
 model: {attention: mqa, num_heads_q: 4, num_heads_kv: 1, head_dim: 32, dtype: f16,
-        softmax_scale: 0.2, soft_cap: 30, sinks: [1, -2.5, 0, 4], sliding_window: 128}
+        softmax_scale: 0.2}
 topology: {cp: 3, tp: 2}
 strategies: [zigzag]
 attention_kernel: fma
@@ -83,10 +83,6 @@ expect:
   EXPECT_EQ(scenario.model.attention, AttentionKind::mqa);
   EXPECT_EQ(scenario.model.dtype, DType::f16);
   EXPECT_EQ(scenario.model.softmax_scale, 0.2F);
-  EXPECT_EQ(scenario.model.soft_cap, 30.0F);
-  EXPECT_TRUE(scenario.model.has_sinks);
-  EXPECT_THAT(scenario.model.sinks, ElementsAre(1.0F, -2.5F, 0.0F, 4.0F));
-  EXPECT_EQ(scenario.model.sliding_window, 128);
   EXPECT_EQ(scenario.topology.cp, 3U);
   EXPECT_EQ(scenario.topology.tp, 2U);
   EXPECT_THAT(scenario.strategies, ElementsAre(StrategyKind::zigzag));
