@@ -16,6 +16,7 @@
 #include "cpverify/mma_accumulation.hpp"
 #include "cpverify/reduction.hpp"
 #include "cpverify/schedule.hpp"
+#include "cpverify/system.hpp"
 
 namespace cpverify {
 
@@ -178,10 +179,17 @@ struct ExpectedFinding {
   SourceLocation where;
 };
 
+/// A configuration rule that must refuse a cell; see docs/configuration_rules.md for the names.
+struct ExpectedRule {
+  std::string id;
+  SourceLocation where;
+};
+
 struct Scenario {
   std::filesystem::path path;
   std::string name;  ///< File name without extension unless the file says otherwise.
   std::string description;
+  std::optional<SystemSpec> system;  ///< None: no configuration rules are asked.
   ModelSpec model;
   TopologySpec topology;
   std::vector<StrategyKind> strategies{StrategyKind::single, StrategyKind::zigzag};
@@ -200,6 +208,8 @@ struct Scenario {
   /// Takes the place of the attention problem: model to padding, and inject, are not read.
   std::optional<LaunchSpec> launch;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
+  /// Not empty: exactly these rules refuse the cells that are refused.
+  std::vector<ExpectedRule> expect_refused;
 
   [[nodiscard]] bool asks_for(Check check) const {
     return std::find(checks.begin(), checks.end(), check) != checks.end();

@@ -85,6 +85,7 @@ std::size_t send_fewer_rows(const Injection& injection);
 
 std::size_t use_causal_plus_one(const Injection& injection);
 std::size_t use_lse_base2(const Injection& injection);
+std::size_t use_empty_row_finite(const Injection& injection);
 std::size_t use_missing_barrier(const Injection& injection);
 std::size_t use_page_rounded(const Injection& injection);
 std::size_t use_no_wait(const Injection& injection);

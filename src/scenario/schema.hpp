@@ -14,6 +14,7 @@ namespace cpverify::scenario {
 /// A map of the scenario file. `finding` is an entry of expect.findings.
 enum class Section : std::uint8_t {
   scenario,
+  system,
   model,
   topology,
   dcp,
