@@ -90,7 +90,7 @@ Configuration configuration_of(const PlanFlags& flags) {
   for (const std::string& feature : flags.features) {
     c.features.set(static_cast<std::size_t>(named("--feature", feature, all_features())));
   }
-  if (flags.window > 0) c.features.set(static_cast<std::size_t>(layout::Feature::sliding_window));
+  if (flags.window > 0) c.features.set(static_cast<std::size_t>(Feature::sliding_window));
   c.strategy = flags.strategy.empty()
                    ? usual_strategy(c)
                    : named("--strategy", flags.strategy, layout::all_split_kinds());
