@@ -27,6 +27,9 @@ struct AttentionArguments {
   int num_heads_kv;
   float softmax_scale_log2;
   int is_causal;
+  float soft_cap_scale;
+  const float* sinks;
+  int window;
 };
 
 /// One sequence of the batch as one query head sees it.
@@ -58,6 +61,20 @@ __device__ __forceinline__ int visible_keys(const Sequence& sequence, int query)
   return Policy::visible_keys(query, sequence.query_len, sequence.kv_len);
 }
 
+/// The first key that a query sees, where it sees none from `visible` on.
+template <class Policy, class T>
+__device__ __forceinline__ int first_key(const AttentionArguments<T>& arguments, int query,
+                                         int visible) {
+  if (arguments.window == 0) return 0;
+  return Policy::first_key(query, visible, arguments.window);
+}
+
+/// The head's sink in base 2, where the running maximum begins; -inf without sinks.
+template <class T>
+__device__ __forceinline__ float sink_log2(const AttentionArguments<T>& arguments, int head) {
+  return arguments.sinks == nullptr ? kNegativeInfinity : arguments.sinks[head] * kLog2E;
+}
+
 /// Element offset in k_pool and v_pool of a key < kv_len. Reads the block table.
 template <int kHeadDim, class T>
 __device__ __forceinline__ Index pool_offset(const AttentionArguments<T>& arguments,
@@ -80,6 +97,12 @@ __device__ __forceinline__ Index head_row(const AttentionArguments<T>& arguments
 /// because -inf - (-inf) is NaN.
 __device__ __forceinline__ float finite_maximum(float running_maximum) {
   return running_maximum == kNegativeInfinity ? 0.0F : running_maximum;
+}
+
+/// What the sum of a row begins with whose maximum begins with its sink: the sink's weight of 1, or
+/// 0 without one.
+__device__ __forceinline__ float sink_weight(float sink_log2) {
+  return exp2_approximate(sink_log2 - finite_maximum(sink_log2));
 }
 
 /// The LSE of a row; -inf for a row that saw no key.

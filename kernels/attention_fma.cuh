@@ -60,13 +60,13 @@ __device__ __forceinline__ float dot(const float (&query)[kHeadDim],
   return sum;
 }
 
-/// output += p . V over the tile's first `num_keys` keys; lane j holds weight and offset of key j.
+/// output += p . V over keys [first, end) of the tile; lane j holds weight and offset of key j.
 template <class T, int kDims>
 __device__ __forceinline__ void accumulate_values(FmaRow<kDims>& row,
                                                   const typename T::Storage* v_pool, float weight,
-                                                  Index offset, int num_keys) {
+                                                  Index offset, int first, int end) {
 #pragma unroll 1
-  for (int key = 0; key < num_keys; ++key) {
+  for (int key = first; key < end; ++key) {
     const float key_weight = shuffle(weight, key);
     float values[kDims];
     load_elements<T>(v_pool + shuffle(offset, key), values);
@@ -106,6 +106,17 @@ __device__ __forceinline__ void store_row(const AttentionArguments<T>& arguments
   }
 }
 
+/// A score in base 2; `is_visible` is false for -inf.
+template <class Policy, class T>
+__device__ __forceinline__ float scale_score(const AttentionArguments<T>& arguments, float score,
+                                             bool is_visible) {
+  const bool is_capped = arguments.soft_cap_scale != 0.0F;
+  if (is_capped && (is_visible || Policy::kCapsMaskedScores)) {
+    score = Policy::cap(score, arguments.soft_cap_scale);
+  }
+  return score * arguments.softmax_scale_log2;
+}
+
 /// Body of the entries. Grid (ceil(max_seqlen_q / 4), num_heads_q, num_seqs), 128 threads.
 template <class T, int kHeadDim, class Policy>
 __device__ __forceinline__ void attention_fma(const AttentionArguments<T>& arguments) {
@@ -116,23 +127,30 @@ __device__ __forceinline__ void attention_fma(const AttentionArguments<T>& argum
   if (query_index >= sequence.query_len) return;
 
   const int visible = visible_keys<Policy>(sequence, query_index);
+  const int first_visible = first_key<Policy>(arguments, query_index, visible);
   const Index row_index = head_row(arguments, sequence, query_index, head);
   float query[kHeadDim];
   load_query<T>(arguments.q + row_index * kHeadDim, query);
 
   FmaRow<Dims::kCount> row;
+  row.maximum_log2 = sink_log2(arguments, head);
+  row.sum = sink_weight(row.maximum_log2);
 #pragma unroll 1
-  for (int first_key = 0; first_key < visible; first_key += kTileKeys) {
-    const int key = first_key + lane_index();
+  for (int tile_key = first_visible / kTileKeys * kTileKeys; tile_key < visible;
+       tile_key += kTileKeys) {
+    const int key = tile_key + lane_index();
+    const bool is_visible = key >= first_visible && key < visible;
     Index offset = 0;
     float score = kNegativeInfinity;
-    if (key < visible) {
+    if (is_visible) {
       offset = pool_offset<kHeadDim>(arguments, sequence, key);
-      score = dot<T>(query, arguments.k_pool + offset) * arguments.softmax_scale_log2;
+      score = dot<T>(query, arguments.k_pool + offset);
     }
+    score = scale_score<Policy>(arguments, score, is_visible);
     update_softmax(row, score);
     accumulate_values<T>(row, arguments.v_pool + Dims::first(), score, offset,
-                         minimum(visible - first_key, kTileKeys));
+                         maximum(first_visible - tile_key, 0),
+                         minimum(visible - tile_key, kTileKeys));
   }
   store_row<T, kHeadDim, Policy>(arguments, row_index, row);
 }

@@ -28,7 +28,8 @@ struct HopperTask {
   Sequence sequence;
   int head;
   int first_query;       ///< Of the CTA.
-  int num_tiles;         ///< Of the CTA.
+  int first_tile;        ///< Of the CTA.
+  int end_tile;          ///< Of the CTA.
   unsigned shared_base;  ///< Queries of both groups, then for each stage keys and values.
 };
 
@@ -100,8 +101,8 @@ template <class T, int kHeadDim, class Policy>
 __device__ __forceinline__ void produce(const HopperTask<T>& task) {
   copy_hopper_queries<T, kHeadDim>(task);
 #pragma unroll 1
-  for (int tile = 0; tile < task.num_tiles; ++tile) {
-    if (tile >= kStages) barrier_sync(empty_barrier(tile), kHopperThreads);
+  for (int tile = task.first_tile; tile < task.end_tile; ++tile) {
+    if (tile - task.first_tile >= kStages) barrier_sync(empty_barrier(tile), kHopperThreads);
     copy_hopper_tile<T, kHeadDim>(task, tile);
     commit_copies();
     Policy::wait_for_copies();
@@ -118,8 +119,19 @@ struct HopperRows {
   Sums output[kHeadDim / 64] = {};
 };
 
-/// Scales the scores of one row to base 2, -inf where it does not see the key; their maximum.
-__device__ __forceinline__ float mask_row(Sums& scores, int half, int visible, float scale_log2) {
+template <class Policy>
+__device__ __forceinline__ void cap_hopper_scores(Sums& scores, float soft_cap_scale) {
+#pragma unroll
+  for (int block = 0; block < 8; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) scores[block][i] = Policy::cap(scores[block][i], soft_cap_scale);
+  }
+}
+
+/// Scales the scores of one row to base 2, -inf outside of its keys [first, end) of the tile; their
+/// maximum.
+__device__ __forceinline__ float mask_row(Sums& scores, int half, int first, int end,
+                                          float scale_log2) {
   float result = kNegativeInfinity;
 #pragma unroll
   for (int block = 0; block < 8; ++block) {
@@ -127,7 +139,8 @@ __device__ __forceinline__ float mask_row(Sums& scores, int half, int visible, f
     for (int side = 0; side < 2; ++side) {
       const int column = block * 8 + lane_index() % 4 * 2 + side;
       float& score = scores[block][half * 2 + side];
-      score = column < visible ? score * scale_log2 : kNegativeInfinity;
+      const bool is_visible = column >= first && column < end;
+      score = is_visible ? score * scale_log2 : kNegativeInfinity;
       result = maximum(result, score);
     }
   }
@@ -191,11 +204,15 @@ __device__ __forceinline__ void attend_hopper_tile(const HopperTask<T>& task, in
     multiply_bf16(scores, matrix_descriptor(queries + block * kBlockBytes, 16),
                   matrix_descriptor(keys + block * kBlockBytes, 16), block > 0);
   }
+  const float soft_cap_scale = task.arguments.soft_cap_scale;
+  if (soft_cap_scale != 0.0F) cap_hopper_scores<Policy>(scores, soft_cap_scale);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int visible = visible_keys<Policy>(task.sequence, first_row + half * 8);
-    const float tile_maximum =
-        mask_row(scores, half, visible - tile * kHopperTileKeys, task.arguments.softmax_scale_log2);
+    const int first = first_key<Policy>(task.arguments, first_row + half * 8, visible);
+    const int tile_key = tile * kHopperTileKeys;
+    const float tile_maximum = mask_row(scores, half, first - tile_key, visible - tile_key,
+                                        task.arguments.softmax_scale_log2);
     update_hopper_row(rows, half, scores, tile_maximum);
   }
   unsigned p[4][4];
@@ -242,11 +259,17 @@ __device__ __forceinline__ void consume(const HopperTask<T>& task, int group) {
   const int first_row =
       task.first_query + group * kGroupQueries + warp_index() % 4 * 16 + lane_index() / 4;
   HopperRows<kHeadDim> rows;
+  const float sink = sink_log2(task.arguments, task.head);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    rows.maximum_log2[half] = sink;
+    rows.sum[half] = lane_index() % 4 == 0 ? sink_weight(sink) : 0.0F;
+  }
 #pragma unroll 1
-  for (int tile = 0; tile < task.num_tiles; ++tile) {
+  for (int tile = task.first_tile; tile < task.end_tile; ++tile) {
     barrier_sync(full_barrier(tile), kHopperThreads);
     attend_hopper_tile<T, kHeadDim, Policy>(task, group, tile, first_row, rows);
-    if (tile + kStages < task.num_tiles) barrier_arrive(empty_barrier(tile), kHopperThreads);
+    if (tile + kStages < task.end_tile) barrier_arrive(empty_barrier(tile), kHopperThreads);
   }
   store_hopper_rows<T, kHeadDim, Policy>(task, first_row, rows);
 }
@@ -262,9 +285,16 @@ __device__ __forceinline__ void attention_hopper(const AttentionArguments<T>& ar
 
   const int last = minimum(first_query + kHopperQueries, sequence.query_len) - 1;
   const int visible = visible_keys<Policy>(sequence, last);
-  const int num_tiles = (visible + kHopperTileKeys - 1) / kHopperTileKeys;
-  const HopperTask<T> task{arguments,   sequence,  head,
-                           first_query, num_tiles, swizzled_shared_base()};
+  const int end_tile = (visible + kHopperTileKeys - 1) / kHopperTileKeys;
+  const int first_visible =
+      first_key<Policy>(arguments, first_query, visible_keys<Policy>(sequence, first_query));
+  const HopperTask<T> task{arguments,
+                           sequence,
+                           head,
+                           first_query,
+                           first_visible / kHopperTileKeys,
+                           end_tile,
+                           swizzled_shared_base()};
   const int group = warp_index() / 4;
   if (group == 0) {
     give_up_registers<kProducerRegisters>();

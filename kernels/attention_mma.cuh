@@ -120,16 +120,27 @@ __device__ __forceinline__ void multiply_keys(unsigned key_tile,
   }
 }
 
-/// Scales the scores of one half to base 2, -inf where the row does not see the key.
-__device__ __forceinline__ void mask_scores(float (&scores)[kScoreBlocks][4], int half,
-                                            int visible_in_tile, float scale_log2) {
+template <class Policy>
+__device__ __forceinline__ void cap_scores(float (&scores)[kScoreBlocks][4], float soft_cap_scale) {
+#pragma unroll
+  for (int block = 0; block < kScoreBlocks; ++block) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) scores[block][i] = Policy::cap(scores[block][i], soft_cap_scale);
+  }
+}
+
+/// Scales the scores of one half to base 2, -inf outside of the row's keys [first, end) of the
+/// tile.
+__device__ __forceinline__ void mask_scores(float (&scores)[kScoreBlocks][4], int half, int first,
+                                            int end, float scale_log2) {
 #pragma unroll
   for (int block = 0; block < kScoreBlocks; ++block) {
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
       const int column = block * 8 + lane_index() % kLanesPerRow * 2 + side;
       float& score = scores[block][half * 2 + side];
-      score = column < visible_in_tile ? score * scale_log2 : kNegativeInfinity;
+      const bool is_visible = column >= first && column < end;
+      score = is_visible ? score * scale_log2 : kNegativeInfinity;
     }
   }
 }
@@ -205,11 +216,15 @@ __device__ __forceinline__ void attend_tile(const MmaTask<T>& task, int tile,
   const unsigned keys = stage_base<kHeadDim>(task.shared_base, tile);
   float scores[kScoreBlocks][4] = {};
   multiply_keys<T, kHeadDim>(keys, query, scores);
+  const float soft_cap_scale = task.arguments.soft_cap_scale;
+  if (soft_cap_scale != 0.0F) cap_scores<Policy>(scores, soft_cap_scale);
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int query_index = task.first_warp_query + lane_index() / kLanesPerRow + half * 8;
     const int visible = visible_keys<Policy>(task.sequence, query_index);
-    mask_scores(scores, half, visible - tile * kTileKeys, task.arguments.softmax_scale_log2);
+    const int first = first_key<Policy>(task.arguments, query_index, visible);
+    mask_scores(scores, half, first - tile * kTileKeys, visible - tile * kTileKeys,
+                task.arguments.softmax_scale_log2);
     update_softmax(rows, half, scores);
   }
   multiply_values<T>(keys + SharedTile<kHeadDim>::bytes(kTileKeys), scores, rows);
@@ -240,13 +255,33 @@ __device__ __forceinline__ void store_rows(const MmaTask<T>& task, const MmaRows
   }
 }
 
-/// Tiles that hold a key visible to one of `count` queries from `first` on; the last one sees most.
-template <class Policy>
-__device__ __forceinline__ int num_tiles(const Sequence& sequence, int first, int count) {
-  if (first >= sequence.query_len) return 0;
+/// Tiles [first, end).
+struct TileRange {
+  int first;
+  int end;
+};
+
+/// Tiles that hold a key visible to one of `count` queries from `first` on: the first one sees the
+/// first key of them, the last one the last.
+template <class Policy, class T>
+__device__ __forceinline__ TileRange tiles_of(const AttentionArguments<T>& arguments,
+                                              const Sequence& sequence, int first, int count) {
+  if (first >= sequence.query_len) return TileRange{0, 0};
   const int last = minimum(first + count, sequence.query_len) - 1;
   const int visible = visible_keys<Policy>(sequence, last);
-  return (visible + kTileKeys - 1) / kTileKeys;
+  const int key = first_key<Policy>(arguments, first, visible_keys<Policy>(sequence, first));
+  return TileRange{key / kTileKeys, (visible + kTileKeys - 1) / kTileKeys};
+}
+
+/// Maximum and sum of rows begin with the head's sink, the sum on one lane of each row.
+template <int kHeadDim>
+__device__ __forceinline__ void add_sink(MmaRows<kHeadDim>& rows, float sink_log2) {
+  const float weight = lane_index() % kLanesPerRow == 0 ? sink_weight(sink_log2) : 0.0F;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    rows.maximum_log2[half] = sink_log2;
+    rows.sum[half] = weight;
+  }
 }
 
 /// Body of the entries. Grid (ceil(max_seqlen_q / 64), num_heads_q, num_seqs), 128 threads,
@@ -261,22 +296,24 @@ __device__ __forceinline__ void attention_mma(const AttentionArguments<T>& argum
   const int first_warp_query = first_query + warp_index() * kWarpQueries;
   const MmaTask<T> task{arguments,   sequence,         head,
                         first_query, first_warp_query, dynamic_shared_base()};
-  const int cta_tiles = num_tiles<Policy>(sequence, first_query, kCtaQueries);
-  const int warp_tiles = num_tiles<Policy>(sequence, first_warp_query, kWarpQueries);
+  const TileRange cta = tiles_of<Policy>(arguments, sequence, first_query, kCtaQueries);
+  const TileRange warp = tiles_of<Policy>(arguments, sequence, first_warp_query, kWarpQueries);
 
   copy_queries<T, kHeadDim>(task);
-  copy_tile<T, kHeadDim>(task, 0);
+  copy_tile<T, kHeadDim>(task, cta.first);
   finish_copies<Policy>();
   unsigned query[kHeadDim / 16][4];
   load_query_fragments<kHeadDim>(task.shared_base, query);
 
   MmaRows<kHeadDim> rows;
+  add_sink(rows, sink_log2(arguments, head));
 #pragma unroll 1
-  for (int tile = 0; tile < cta_tiles; ++tile) {
-    const bool has_next = tile + 1 < cta_tiles;
+  for (int tile = cta.first; tile < cta.end; ++tile) {
+    const bool has_next = tile + 1 < cta.end;
+    const bool is_own = tile >= warp.first && tile < warp.end;
     if (has_next) copy_tile<T, kHeadDim>(task, tile + 1);
     if (has_next && !Policy::kFinishesCopiesBehindTile) finish_copies<Policy>();
-    if (tile < warp_tiles) attend_tile<T, kHeadDim, Policy>(task, tile, query, rows);
+    if (is_own) attend_tile<T, kHeadDim, Policy>(task, tile, query, rows);
     if (has_next && Policy::kFinishesCopiesBehindTile) finish_copies<Policy>();
   }
   store_rows<T, kHeadDim, Policy>(task, rows);

@@ -19,6 +19,23 @@ struct CorrectAttention {
     return maximum(kv_len - query_len + query + 1, 0);
   }
 
+  /// The first key that query `query` of its sequence sees, which sees none from `visible` on: of
+  /// those before, the last `window`.
+  static __device__ __forceinline__ int first_key(int /*query*/, int visible, int window) {
+    return maximum(visible - window, 0);
+  }
+
+  /// tanh(score * soft_cap_scale) = 1 - 2 / (e^(2 x) + 1), which is 0 for a score of 0, and +-1 far
+  /// away from it.
+  static __device__ __forceinline__ float cap(float score, float soft_cap_scale) {
+    const float power = exp2_approximate(score * soft_cap_scale * (2.0F * kLog2E));
+    return 1.0F - 2.0F / (power + 1.0F);
+  }
+
+  /// Whether scores are capped after those that a query does not see were taken out, which would
+  /// bring these back.
+  static constexpr bool kCapsMaskedScores = false;
+
   /// What to multiply accumulated rows by: 1/sum, or 0 for a row that saw no key. A NaN stays one.
   static __device__ __forceinline__ float inverse_sum(float sum) {
     return sum == 0.0F ? 0.0F : 1.0F / sum;

@@ -38,6 +38,7 @@ inline constexpr int kCtaThreads = 128;
 inline constexpr int kCtaWarps = kCtaThreads / kWarpLanes;
 inline constexpr float kNegativeInfinity = -__builtin_huge_valf();
 inline constexpr float kLn2 = 0.693147180559945309F;
+inline constexpr float kLog2E = 1.44269504088896341F;
 
 __device__ __intrinsic__ int thread_index() {
   int value;

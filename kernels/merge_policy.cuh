@@ -4,8 +4,6 @@
 
 namespace cpverify::kernels {
 
-inline constexpr float kLog2E = 1.44269504088896340736F;
-
 /// LSEs are logarithms to base e.
 struct NaturalBase {
   static __device__ __forceinline__ float power(float exponent) {

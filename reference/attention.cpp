@@ -10,9 +10,10 @@
 namespace cpverify::reference {
 
 StepReference step_reference(const Problem& problem, std::uint32_t step,
-                             const std::vector<RequestData>& data, unsigned threads) {
+                             const std::vector<RequestData>& data, unsigned threads,
+                             const std::vector<float>& sinks) {
   return blocked_attention(problem, problem.steps.at(step), data,
-                           {.threads = threads, .with_bounds = true});
+                           {.threads = threads, .with_bounds = true, .sinks = sinks});
 }
 
 }  // namespace cpverify::reference

@@ -1,6 +1,7 @@
 #include "reference/attention_tile.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <Eigen/Core>
@@ -41,9 +42,35 @@ void ensure_size(Eigen::ArrayXd& buffer, Index size) {
   if (buffer.size() < size) buffer.resize(size);
 }
 
-/// Masks the keys from `visible` on and returns the largest score left.
-double mask_row(double* scores, Index visible, Index stride) {
-  std::fill(scores + visible, scores + stride, -kInfinity);
+/// Keys [first, end) of a strip.
+struct VisibleKeys {
+  Index first = 0;
+  Index end = 0;
+};
+
+/// What a row of the tile sees of a strip that begins with key `strip_first`.
+VisibleKeys visible_keys(const QueryTile& tile, Index row, Index strip_first) {
+  const Index end = num_keys(tile, row);
+  const Index first = tile.window > 0 ? std::max<Index>(end - tile.window, 0) : 0;
+  return {first - strip_first, end - strip_first};
+}
+
+/// x tanh(s / x) = x sign(s) (1 - t) / (1 + t), t = e^(-2 |s| / x): nothing overflows, and the only
+/// function is one that Eigen vectorises by itself.
+void cap_row(double* scores, double cap, Index stride) {
+  for (Index key = 0; key < stride; key += kLanes) {
+    LanesMap lanes{scores + key};
+    const Lanes exponents = lanes.abs() * (-2.0 / cap);
+    const Lanes powers = exponents.exp();
+    const Lanes sizes = cap * (1.0 - powers) / (1.0 + powers);
+    lanes = (lanes < 0.0).select(-sizes, sizes);
+  }
+}
+
+/// Masks the other keys and returns the largest score left.
+double mask_row(double* scores, const VisibleKeys& visible, Index stride) {
+  std::fill(scores, scores + visible.first, -kInfinity);
+  std::fill(scores + visible.end, scores + stride, -kInfinity);
   Lanes largest = LanesMap{scores};
   for (Index key = kLanes; key < stride; key += kLanes) {
     largest = largest.max(LanesMap{scores + key});
@@ -80,7 +107,8 @@ void fix_product_blocking() {
 void AttentionTile::compute(const QueryTile& tile, const KeyValueHead& keys, TileResult& result) {
   Strip strip;
   strip.rows = tile.q.rows();
-  strip.width = num_keys(tile, strip.rows - 1);
+  strip.first = visible_keys(tile, 0, 0).first;
+  strip.width = num_keys(tile, strip.rows - 1) - strip.first;
   strip.stride = std::max(round_up(strip.width), kLanes);
   ensure_size(scores_, strip.rows * strip.stride);
   maxima_.setZero(round_up(strip.rows));
@@ -93,6 +121,7 @@ void AttentionTile::compute(const QueryTile& tile, const KeyValueHead& keys, Til
   }
   compute_scores(tile.q, keys.k, strip);
   compute_weights(tile, strip);
+  if (tile.sinks.size() != 0) count_sinks(tile, strip);
   compute_outputs(keys.v, strip, result.out);
   compute_lse(tile, strip, result.lse);
 }
@@ -101,7 +130,7 @@ void AttentionTile::compute_scores(const RowMatrix& q, const RowMatrix& k, const
   for (Index key = 0; key < strip.width; key += kKeyTile) {
     const Index count = std::min(kKeyTile, strip.width - key);
     StripMap scores{scores_.data() + key, strip.rows, count, Eigen::OuterStride<>{strip.stride}};
-    scores.noalias() = q * k.middleRows(key, count).transpose();
+    scores.noalias() = q * k.middleRows(strip.first + key, count).transpose();
   }
 }
 
@@ -110,18 +139,20 @@ void AttentionTile::read_max_abs_scores(const QueryTile& tile, const Strip& stri
   target.resize(strip.rows);
   for (Index row = 0; row < strip.rows; ++row) {
     // A score of a visible key is never below 0 here, so 0 stands for "no key".
-    const double largest =
-        mask_row(scores_.data() + row * strip.stride, num_keys(tile, row), strip.stride);
-    target[row] = std::max(largest, 0.0);
+    const double largest = mask_row(scores_.data() + row * strip.stride,
+                                    visible_keys(tile, row, strip.first), strip.stride);
+    const double sink = tile.sinks.size() == 0 ? 0.0 : std::abs(tile.sinks[row % tile.group]);
+    target[row] = std::max({largest, sink, 0.0});
   }
 }
 
 void AttentionTile::compute_weights(const QueryTile& tile, const Strip& strip) {
   for (Index row = 0; row < strip.rows; ++row) {
     double* const scores = scores_.data() + row * strip.stride;
-    const Index visible = num_keys(tile, row);
+    if (tile.soft_cap > 0.0) cap_row(scores, tile.soft_cap, strip.stride);
+    const VisibleKeys visible = visible_keys(tile, row, strip.first);
     const double maximum = mask_row(scores, visible, strip.stride);
-    if (visible == 0) {
+    if (visible.first == visible.end) {
       // -inf - (-inf) would be NaN; without keys every weight is 0.
       std::fill(scores, scores + strip.stride, 0.0);
       continue;
@@ -131,13 +162,31 @@ void AttentionTile::compute_weights(const QueryTile& tile, const Strip& strip) {
   }
 }
 
+void AttentionTile::count_sinks(const QueryTile& tile, const Strip& strip) {
+  for (Index row = 0; row < strip.rows; ++row) {
+    const double sink = tile.sinks[row % tile.group];
+    // Without keys the sink is all there is; every weight is 0.
+    const bool is_alone = num_keys(tile, row) == 0;
+    const double maximum = is_alone ? sink : std::max(maxima_[row], sink);
+    // A group of lanes at a time: the C library's exp is none of ours.
+    Lanes powers = Lanes::Zero();
+    powers[0] = is_alone ? -kInfinity : maxima_[row] - maximum;
+    powers[1] = sink - maximum;
+    powers = powers.exp().eval();
+    double* const weights = scores_.data() + row * strip.stride;
+    for (Index key = 0; key < strip.stride; key += kLanes) LanesMap{weights + key} *= powers[0];
+    sums_[row] = (is_alone ? 0.0 : sums_[row] * powers[0]) + powers[1];
+    maxima_[row] = maximum;
+  }
+}
+
 void AttentionTile::compute_outputs(const RowMatrix& v, const Strip& strip, RowMatrix& target) {
   const StripMap weights{scores_.data(), strip.rows, strip.stride,
                          Eigen::OuterStride<>{strip.stride}};
   target.setZero(strip.rows, v.cols());
   for (Index key = 0; key < strip.width; key += kKeyTile) {
     const Index count = std::min(kKeyTile, strip.width - key);
-    target.noalias() += weights.middleCols(key, count) * v.middleRows(key, count);
+    target.noalias() += weights.middleCols(key, count) * v.middleRows(strip.first + key, count);
   }
   for (Index row = 0; row < strip.rows; ++row) target.row(row) /= sums_[row];
 }
@@ -149,6 +198,7 @@ void AttentionTile::compute_lse(const QueryTile& tile, const Strip& strip, Eigen
         LanesMap{maxima_.data() + row} + LanesMap{sums_.data() + row}.log();
   }
   target.conservativeResize(strip.rows);
+  if (tile.sinks.size() != 0) return;
   for (Index row = 0; row < strip.rows && num_keys(tile, row) == 0; ++row) target[row] = -kInfinity;
 }
 

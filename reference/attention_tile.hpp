@@ -13,7 +13,7 @@ struct KeyValueHead {
   RowMatrix k;                        ///< [n, D]
   RowMatrix abs_k;                    ///< |k|; empty when the bounds are not wanted.
   RowMatrix v;                        ///< [n, D], or [n, 2D] holding v and |v| side by side.
-  std::vector<double> max_abs_value;  ///< max over keys 0..j and all d of |v_jd|. [n]
+  std::vector<double> max_abs_value;  ///< Over what the query at j sees and all d, of |v|. [n]
 };
 
 /// Consecutive queries of one request, all query heads that read one KV head. Row t * group + g is
@@ -21,7 +21,10 @@ struct KeyValueHead {
 struct QueryTile {
   RowMatrix q;                      ///< [queries * group, D], softmax_scale multiplied in.
   Eigen::Index group = 1;           ///< Query heads per KV head.
-  Eigen::Index first_num_keys = 0;  ///< Query t sees keys 0 .. first_num_keys + t - 1.
+  Eigen::Index first_num_keys = 0;  ///< Query t sees keys 0 .. first_num_keys + t - 1,
+  Eigen::Index window = 0;          ///< or the last `window` of these, if it is not 0.
+  double soft_cap = 0.0;            ///< x in x tanh(score / x); 0: none.
+  Eigen::ArrayXd sinks;             ///< Logit of each head, which weighs without a value; or empty.
 };
 
 struct TileResult {
@@ -42,11 +45,14 @@ class AttentionTile {
   /// Where the scores of the tile lie: `rows` rows of `stride` doubles.
   struct Strip {
     Eigen::Index rows = 0;
-    Eigen::Index width = 0;   ///< Keys that the last query sees.
+    Eigen::Index first = 0;   ///< First key that the first query sees.
+    Eigen::Index width = 0;   ///< Keys from there to the last one that the last query sees.
     Eigen::Index stride = 0;  ///< Width rounded up to whole groups of lanes.
   };
 
   void compute_scores(const RowMatrix& q, const RowMatrix& k, const Strip& strip);
+  /// Adds the sinks to maxima and sums of weights.
+  void count_sinks(const QueryTile& tile, const Strip& strip);
   void compute_weights(const QueryTile& tile, const Strip& strip);
   void compute_outputs(const RowMatrix& v, const Strip& strip, RowMatrix& target);
   void compute_lse(const QueryTile& tile, const Strip& strip, Eigen::ArrayXd& target);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <stdexcept>
 #include <vector>
@@ -42,6 +43,7 @@ struct StepView {
   const std::vector<RequestData>& data;
   std::size_t group = 1;  ///< Query heads per KV head.
   bool has_bounds = true;
+  const std::vector<float>& sinks;
   std::vector<std::size_t> row_starts;  ///< First flattened token of each row.
 };
 
@@ -57,6 +59,9 @@ void check_rows(const HostRows& rows, std::size_t row_bytes, std::size_t count) 
 
 void check_inputs(const StepView& view) {
   const ModelSpec& model = view.model;
+  if (!view.sinks.empty() && view.sinks.size() != model.num_heads_q) {
+    throw std::invalid_argument{"sinks are not one for each query head"};
+  }
   if (model.num_heads_kv == 0 || model.num_heads_q % model.num_heads_kv != 0) {
     throw std::invalid_argument{"query heads are not a multiple of KV heads"};
   }
@@ -96,6 +101,20 @@ void load_heads(const StepView& view, const std::byte* row, std::size_t first_he
   widen(view.model.dtype, row + offset, num_heads * head_dim, target);
 }
 
+/// Turns each value into the largest of it and those before it, of `window` in all if that is not
+/// 0.
+void take_window_maxima(std::int64_t window, std::vector<double>& values) {
+  // Places of values that are larger than all behind them, in ascending order.
+  std::deque<std::size_t> places;
+  const std::vector<double> single = values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    while (!places.empty() && single[places.back()] <= single[i]) places.pop_back();
+    places.push_back(i);
+    if (window > 0 && places.front() + static_cast<std::size_t>(window) <= i) places.pop_front();
+    values[i] = single[places.front()];
+  }
+}
+
 KeyValueHead load_keys(const StepView& view, const StepRow& row, std::size_t kv_head) {
   const RequestData& request = view.data[row.request.value()];
   const auto count = static_cast<Index>(num_keys(row));
@@ -111,11 +130,10 @@ KeyValueHead load_keys(const StepView& view, const StepRow& row, std::size_t kv_
   if (!view.has_bounds) return keys;
   keys.abs_k = keys.k.cwiseAbs();
   keys.v.rightCols(head_dim) = keys.v.leftCols(head_dim).cwiseAbs();
-  double largest = 0.0;
   for (Index key = 0; key < count; ++key) {
-    largest = std::max(largest, keys.v.row(key).tail(head_dim).maxCoeff());
-    keys.max_abs_value.push_back(largest);
+    keys.max_abs_value.push_back(keys.v.row(key).tail(head_dim).maxCoeff());
   }
+  take_window_maxima(view.model.sliding_window, keys.max_abs_value);
   return keys;
 }
 
@@ -130,6 +148,13 @@ void load_queries(const StepView& view, const TileRange& range, std::size_t kv_h
     const auto position = static_cast<std::size_t>(row.computed + range.first + query);
     load_heads(view, request.q.row(position), kv_head * view.group, view.group,
                &tile.q(query * tile.group, 0));
+  }
+  tile.window = view.model.sliding_window;
+  tile.soft_cap = static_cast<double>(view.model.soft_cap);
+  tile.sinks.resize(view.sinks.empty() ? 0 : tile.group);
+  for (Index head = 0; head < tile.sinks.size(); ++head) {
+    const std::size_t first = kv_head * view.group;
+    tile.sinks[head] = static_cast<double>(view.sinks[first + static_cast<std::size_t>(head)]);
   }
   // Exact: 24 bits of the scale times at most 24 bits of q fit into a double's 53.
   tile.q *= static_cast<double>(view.model.softmax_scale);
@@ -163,6 +188,7 @@ StepReference make_result(const StepView& view) {
   result.num_tokens = view.step.num_tokens();
   result.num_heads_q = model.num_heads_q;
   result.head_dim = model.head_dim;
+  result.has_sinks = !view.sinks.empty();
   const std::size_t scalars = static_cast<std::size_t>(result.num_tokens) * model.num_heads_q;
   result.out.resize(scalars * model.head_dim);
   result.lse.resize(scalars);
@@ -173,7 +199,9 @@ StepReference make_result(const StepView& view) {
   }
   for (const StepRow& row : view.step.rows) {
     for (std::int64_t index = 0; index < row.scheduled; ++index) {
-      result.num_keys.push_back(row.computed + index + 1);
+      const std::int64_t keys = row.computed + index + 1;
+      const std::int64_t window = model.sliding_window;
+      result.num_keys.push_back(window > 0 ? std::min(keys, window) : keys);
     }
   }
   return result;
@@ -185,7 +213,7 @@ void store_max_abs_values(const StepView& view, std::size_t row, std::size_t kv_
   const auto scheduled = static_cast<std::size_t>(view.step.rows[row].scheduled);
   for (std::size_t index = 0; index < scheduled; ++index) {
     const std::size_t token = view.row_starts[row] + index;
-    const auto last_key = static_cast<std::size_t>(result.num_keys[token] - 1);
+    const auto last_key = static_cast<std::size_t>(view.step.rows[row].computed) + index;
     for (std::size_t head = kv_head * view.group; head < (kv_head + 1) * view.group; ++head) {
       result.max_abs_value[token * view.model.num_heads_q + head] = max_abs_value[last_key];
     }
@@ -227,6 +255,7 @@ StepReference blocked_attention(const Problem& problem, const Step& step,
                 .data = data,
                 .group = model.num_heads_kv == 0 ? 1 : model.num_heads_q / model.num_heads_kv,
                 .has_bounds = options.with_bounds,
+                .sinks = options.sinks,
                 .row_starts = {}};
   check_inputs(view);
   std::size_t start = 0;

@@ -14,6 +14,7 @@ struct BlockedOptions {
   /// Without: out and lse only. abs_mass, max_abs_score and max_abs_value stay empty, and the
   /// products take half the work.
   bool with_bounds = true;
+  std::vector<float> sinks = {};  ///< [Hq], or empty.
 };
 
 /// step_reference with a choice; the benchmark's door.

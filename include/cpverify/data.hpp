@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 
 namespace cpverify {
@@ -30,5 +31,9 @@ struct RequestData {
 /// bytes of the request it is shared with. In mode count q is zero. Mode poison has random's
 /// values: poison lives in what is not data. Same (scenario, seed, mode): same bytes.
 [[nodiscard]] std::vector<RequestData> make_data(const Problem& problem, DataMode mode);
+
+/// The sink of every query head, a natural logit; empty for a model without sinks. In mode count
+/// all are 0, so that each counts as one key.
+[[nodiscard]] std::vector<float> sink_logits(const Scenario& scenario, DataMode mode);
 
 }  // namespace cpverify

@@ -25,7 +25,8 @@ enum class BufferRole : std::uint8_t {
   kv_pool,    ///< Persistent over steps; the runner owns it.
 };
 
-enum class TensorKind : std::uint8_t { q, k, v };
+/// Sinks: the logit of each query head, the same for all tokens.
+enum class TensorKind : std::uint8_t { q, k, v, sinks };
 
 /// Heads [first, first + count) of a tensor.
 struct HeadRange {
@@ -33,7 +34,7 @@ struct HeadRange {
   std::uint32_t count = 0;
 };
 
-/// An input buffer's content: the flattened new tokens of the step, then pad rows.
+/// An input buffer's content: the flattened new tokens of the step, then pad rows; or sinks.
 struct InputSlice {
   TensorKind tensor = TensorKind::q;
   HeadRange heads;

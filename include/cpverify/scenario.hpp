@@ -31,7 +31,15 @@ struct ModelSpec {
   std::uint32_t head_dim = 64;
   DType dtype = DType::bf16;
   float softmax_scale = 0.125F;  ///< Scale on q.k; default 1/sqrt(head_dim).
+  float soft_cap = 0.0F;   ///< x in x * tanh(score / x), before the mask; 0: scores as they are.
+  bool has_sinks = false;  ///< A logit per query head joins the sum of weights, without a value.
+  std::vector<float> sinks = {};  ///< [num_heads_q]; empty: drawn from the seed. See sink_logits.
+  /// A query at position p sees keys p - sliding_window + 1 .. p; 0: all up to p.
+  std::int64_t sliding_window = 0;
 };
+
+/// What a model may have besides plain attention.
+enum class ModelFeature : std::uint8_t { soft_cap, sinks, sliding_window };
 
 /// Which ranks divide a cache among themselves: those of a decode group, or all of a prefill and a
 /// decode group together, shard cp_rank * dcp + dcp_rank, or those of a decode group that itself
@@ -244,6 +252,12 @@ struct Scenario {
 [[nodiscard]] std::string_view name(StrategyKind kind) noexcept;
 [[nodiscard]] std::string_view name(AttentionKernel kernel) noexcept;
 [[nodiscard]] std::string_view name(Check check) noexcept;
+
+[[nodiscard]] std::string_view name(ModelFeature feature) noexcept;
+
+/// Why a strategy that splits its work cannot run a model with the feature, as a clause that
+/// follows its name; empty when it can.
+[[nodiscard]] std::string_view why_not(StrategyKind strategy, ModelFeature feature) noexcept;
 
 /// The first of the scenario's strategies that cannot run it, and why; empty when all can. The
 /// reader has looked; who chooses strategies afterwards must look again.

@@ -21,6 +21,19 @@ struct LseBase2 : CorrectAttention {
   }
 };
 
+/// Counts a window back from the query's number in its call, as if the call's keys began with its
+/// first query: prefixes and earlier blocks are forgotten.
+struct LocalWindow : CorrectAttention {
+  static __device__ __forceinline__ int first_key(int query, int /*visible*/, int window) {
+    return maximum(query + 1 - window, 0);
+  }
+};
+
+/// Caps scores after the mask: what was -inf becomes the lowest score that there is.
+struct CappedMask : CorrectAttention {
+  static constexpr bool kCapsMaskedScores = true;
+};
+
 /// Divides by the sum of a row that saw no key.
 struct UnguardedEmptyRow : CorrectAttention {
   static __device__ __forceinline__ float inverse_sum(float sum) { return 1.0F / sum; }

@@ -42,6 +42,9 @@ struct CheckReport {
 /// KV heads that a rank's pools hold.
 [[nodiscard]] HeadRange pool_heads(const Scenario& scenario, StrategyKind strategy,
                                    RankId rank) noexcept;
+/// Query heads whose sinks a rank's calls need.
+[[nodiscard]] HeadRange sink_heads(const Scenario& scenario, StrategyKind strategy,
+                                   RankId rank) noexcept;
 
 /// Of one plan, for judge_plan as well.
 void compare_metadata(const Problem& problem, const Plan& plan, DataMode mode, CheckReport& report);

@@ -9,6 +9,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 
 namespace cpverify::judge {
 namespace {
@@ -67,22 +68,34 @@ double unit_roundoff(DType dtype) noexcept {
   }
 }
 
+Arithmetic arithmetic_of(const ModelSpec& model, const AttentionNumerics& numerics) noexcept {
+  return {.head_dim = model.head_dim,
+          .out_dtype = model.dtype,
+          .numerics = numerics,
+          .soft_cap = static_cast<double>(model.soft_cap),
+          .has_window = model.sliding_window > 0};
+}
+
 RowBound::RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexcept
     : unit_out_{unit_roundoff(arithmetic.out_dtype)} {
-  if (row.num_keys == 0) return;
-  const auto keys = static_cast<double>(row.num_keys);
+  const std::int64_t terms = row.num_keys + (row.has_sink ? 1 : 0);
+  if (terms == 0) return;
+  const auto keys = static_cast<double>(terms);
   const AttentionNumerics& numerics = arithmetic.numerics;
   // A tensor core may truncate instead of rounding: twice the unit.
   const double unit_acc = numerics.is_tensor_core ? 2.0 * kUnitF32 : kUnitF32;
   const std::int64_t tile = std::max<std::int64_t>(numerics.kv_tile, 1);
-  const std::int64_t full_tiles_before_last = (row.num_keys - 1) / tile;
-  const auto rescales = static_cast<double>(full_tiles_before_last);
+  // A window may begin and end within tiles; a sink is there before the first of them.
+  const std::int64_t tiles_before_last =
+      (terms - 1) / tile + (arithmetic.has_window ? 1 : 0) + (row.has_sink ? 1 : 0);
+  const auto rescales = static_cast<double>(tiles_before_last);
   const double depth = numerics.is_tensor_core ? keys + kMmaDepth : keys;
 
   // With q = 0 every score is 0, every exponential exactly 1 and l a sum of ones.
-  const bool is_exact = row.max_abs_score == 0.0 && row.num_keys <= kExactIntegersF32;
+  const bool is_exact = row.max_abs_score == 0.0 && terms <= kExactIntegersF32;
   const double score = (arithmetic.head_dim + 2.0) * unit_acc * row.max_abs_score +
-                       3.0 * kUnitF32 * row.max_abs_score;
+                       3.0 * kUnitF32 * row.max_abs_score +
+                       (kTanhError + 2.0 * kUnitF32) * arithmetic.soft_cap;
   const double weight =
       is_exact ? 0.0 : compose(exp_minus_one(score), gamma(rescales + 1.0, kApproxError));
   const double cast =
@@ -98,8 +111,7 @@ RowBound::RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexc
   const double out_underflow = arithmetic.out_dtype == DType::f16 ? kHalfSubnormalF16 : 0.0;
   absolute_ = flushed + p_underflow + out_underflow;
 
-  const auto log2_keys =
-      static_cast<double>(std::bit_width(static_cast<std::uint64_t>(row.num_keys)));
+  const auto log2_keys = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(terms)));
   const double logarithm = std::numbers::ln2 * kApproxError * log2_keys;
   const double before =
       (denominator_ < 1.0 ? denominator_ / (1.0 - denominator_) : kInfinity) + logarithm;
@@ -115,7 +127,8 @@ void RowBound::add_merge(const Arithmetic& arithmetic, const RowMagnitudes& row)
   const auto partials = static_cast<double>(merge.partials);
   const auto depth = static_cast<double>(merge.depth);
   const double lse_magnitude =
-      row.max_abs_score + std::log(static_cast<double>(row.num_keys) * partials);
+      row.max_abs_score +
+      std::log(static_cast<double>(row.num_keys + (row.has_sink ? 1 : 0)) * partials);
   // One merge: exponents from two LSEs, a sum of `partials` exponentials, a logarithm.
   const double step = gamma(partials + 4.0, kUnitF32) + kApproxError * (4.0 + std::log2(partials)) +
                       8.0 * kUnitF32 * lse_magnitude;

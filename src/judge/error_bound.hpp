@@ -4,6 +4,7 @@
 
 #include "cpverify/dtype.hpp"
 #include "cpverify/plan.hpp"
+#include "cpverify/scenario.hpp"
 
 /// The only place with tolerances. Derivation of every term: docs/numerics.md.
 namespace cpverify::judge {
@@ -17,6 +18,10 @@ inline constexpr double kApproxError = 0x1p-22;
 inline constexpr double kSmallestNormalF32 = 0x1p-126;
 /// Half the smallest subnormal f16: what rounding to f16 can lose of a tiny number.
 inline constexpr double kHalfSubnormalF16 = 0x1p-25;
+
+/// Absolute error of tanh worked out from ex2.approx, in units of f32. Source: docs/numerics.md,
+/// "Soft-cap".
+inline constexpr double kTanhError = 10.0 * kUnitF32;
 
 /// True iff found is within bound of expected. NaN on either side is never within; an infinity is
 /// within any bound of itself only.
@@ -34,14 +39,21 @@ struct Arithmetic {
   std::uint32_t head_dim = 0;
   DType out_dtype = DType::f32;
   AttentionNumerics numerics;
+  double soft_cap = 0.0;    ///< 0: none.
+  bool has_window = false;  ///< A row's first key may lie anywhere in a tile.
 };
+
+/// How the attention of a plan for a model computes.
+[[nodiscard]] Arithmetic arithmetic_of(const ModelSpec& model,
+                                       const AttentionNumerics& numerics) noexcept;
 
 /// What the reference knows of one (query, head).
 struct RowMagnitudes {
   std::int64_t num_keys = 0;
   double lse = 0.0;            ///< Natural log.
-  double max_abs_score = 0.0;  ///< G = max_j scale * sum_k |q_k||k_jk|.
+  double max_abs_score = 0.0;  ///< G = max_j scale * sum_k |q_k||k_jk|, |sink| if that is larger.
   double max_abs_value = 0.0;  ///< max_jd |v_jd|.
+  bool has_sink = false;       ///< One more term of the sum, with a value of 0.
 };
 
 /// Forward error bounds of one (query, head): no correct kernel of this arithmetic exceeds them,
@@ -50,7 +62,7 @@ class RowBound {
  public:
   RowBound(const Arithmetic& arithmetic, const RowMagnitudes& row) noexcept;
 
-  /// On |LSE - expected|; 0 for a row without keys.
+  /// On |LSE - expected|; 0 for a row without keys and sink.
   [[nodiscard]] double lse() const noexcept { return lse_; }
 
   /// On |out - expected| of one element. `abs_mass` is A_d = sum_j p_j |v_jd|.

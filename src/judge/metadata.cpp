@@ -81,6 +81,7 @@ class MetadataComparison {
         note("metadata_extra", &rank, buffer.name, "second buffer of this name");
     }
     compare_heads(rank);
+    if (problem_.scenario.model.has_sinks) static_cast<void>(find(rank, buffers, "sinks"));
     for (const auto& [name, shape] : expected.shapes) {
       if (const Buffer* buffer = find(rank, buffers, name)) compare_shape(rank, *buffer, shape);
     }
@@ -205,6 +206,12 @@ class MetadataComparison {
 
   void compare_input(const RankPlan& rank, const Buffer& buffer, const RankIntegers& expected) {
     if (!buffer.input) return;
+    if (buffer.input->tensor == TensorKind::sinks) {
+      const HeadRange expected_heads = sink_heads(problem_.scenario, plan_.strategy, rank.rank);
+      compare_head_range(rank, buffer.name, buffer.input->heads, expected_heads);
+      compare_shape(rank, buffer, {static_cast<std::int64_t>(expected_heads.count)});
+      return;
+    }
     const HeadRange heads = buffer.input->tensor == TensorKind::q
                                 ? query_heads(problem_.scenario, rank.rank)
                                 : kv_heads(problem_.scenario, rank.rank);
@@ -303,6 +310,22 @@ HeadRange pool_heads(const Scenario& scenario, StrategyKind strategy, RankId ran
     return {.first = heads.first + cp_rank * share, .count = share};
   }
   return {.first = heads.first + cp_rank / (cp / heads.count), .count = 1};
+}
+
+HeadRange sink_heads(const Scenario& scenario, StrategyKind strategy, RankId rank) noexcept {
+  const HeadRange own = query_heads(scenario, rank);
+  const std::uint32_t tp = std::max(scenario.topology.tp, 1U);
+  const std::uint32_t cp = std::max(scenario.topology.cp, 1U);
+  if (strategy == StrategyKind::ulysses) {
+    // The CP group deals the heads of its TP rank out.
+    return {.first = own.first + rank.value() / tp * (own.count / cp), .count = own.count / cp};
+  }
+  if (strategy == StrategyKind::dcp && scenario.topology.dcp > 1) {
+    // Queries of all heads of the decode group come together.
+    const std::uint32_t dcp = scenario.topology.dcp;
+    return {.first = rank.value() % tp / dcp * dcp * own.count, .count = own.count * dcp};
+  }
+  return own;
 }
 
 void compare_metadata(const Problem& problem, const Plan& plan, DataMode mode,

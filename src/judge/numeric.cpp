@@ -69,14 +69,14 @@ class NumericComparison {
     expected_ = &expected;
     bounds_.clear();
     const ModelSpec& model = evidence_.problem->scenario.model;
-    const Arithmetic arithmetic{
-        .head_dim = model.head_dim, .out_dtype = model.dtype, .numerics = plan.numerics};
+    const Arithmetic arithmetic = arithmetic_of(model, plan.numerics);
     for (std::size_t i = 0; i < expected.lse.size(); ++i) {
       const std::size_t token = i / expected.num_heads_q;
       bounds_.emplace_back(arithmetic, RowMagnitudes{.num_keys = expected.num_keys[token],
                                                      .lse = expected.lse[i],
                                                      .max_abs_score = expected.max_abs_score[i],
-                                                     .max_abs_value = expected.max_abs_value[i]});
+                                                     .max_abs_value = expected.max_abs_value[i],
+                                                     .has_sink = expected.has_sinks});
     }
   }
 
@@ -87,7 +87,7 @@ class NumericComparison {
     const bool is_lse = kind_ == OutputKind::lse;
     const std::size_t element = row * expected_->head_dim + dim;
     const double expected = is_lse ? expected_->lse[row] : expected_->out[element];
-    const bool is_empty = expected_->num_keys[token] == 0;
+    const bool is_empty = expected_->num_keys[token] == 0 && !expected_->has_sinks;
     const double bound = is_empty ? 0.0
                          : is_lse ? bounds_[row].lse()
                                   : bounds_[row].output(expected_->abs_mass[element], expected);

@@ -35,8 +35,7 @@ class KeyCount {
     const StepContext context = step_context(*evidence_.problem, plan.step);
     const reference::StepReference& expected = (*evidence_.reference)[plan.step];
     const ModelSpec& model = evidence_.problem->scenario.model;
-    const Arithmetic arithmetic{
-        .head_dim = model.head_dim, .out_dtype = model.dtype, .numerics = plan.numerics};
+    const Arithmetic arithmetic = arithmetic_of(model, plan.numerics);
     StepCoverage coverage{context};
     for (const OutputView& view :
          output_views(*evidence_.problem, plan, evidence_.run->steps[step], &log_)) {
@@ -54,7 +53,8 @@ class KeyCount {
         const RowMagnitudes magnitudes{.num_keys = expected.num_keys[token],
                                        .lse = expected.lse[row],
                                        .max_abs_score = expected.max_abs_score[row],
-                                       .max_abs_value = expected.max_abs_value[row]};
+                                       .max_abs_value = expected.max_abs_value[row],
+                                       .has_sink = expected.has_sinks};
         compare_cell(context, view, cell, {.arithmetic = arithmetic, .row = magnitudes});
       }
     }
@@ -77,7 +77,9 @@ class KeyCount {
   void compare_cell(const StepContext& context, const OutputView& view,
                     const OutputView::Cell& cell, const Expectation& expected) {
     const double lse = view.value(cell, 0);
-    const auto keys = static_cast<double>(expected.row.num_keys);
+    // A sink of 0 counts as a key: the reference's logits of mode count are 0.
+    const std::int64_t terms = expected.row.num_keys + (expected.row.has_sink ? 1 : 0);
+    const auto keys = static_cast<double>(terms);
     const double bound = RowBound{expected.arithmetic, expected.row}.lse();
     // exp turns an error of `bound` into one of keys * bound; half a key decides.
     const bool is_decidable = keys * bound < 0.5;
@@ -86,17 +88,18 @@ class KeyCount {
       report_.reason = fmt::format("{} keys are too many to be counted in f32", keys);
     }
     const double counted = counted_keys(lse);
-    const bool is_right = expected.row.num_keys == 0 ? lse == expected.row.lse
-                          : is_decidable             ? counted == keys
-                                                     : within(lse, expected.row.lse, bound);
+    const bool is_right = terms == 0     ? lse == expected.row.lse
+                          : is_decidable ? counted == keys
+                                         : within(lse, expected.row.lse, bound);
     if (is_right) return;
-    const char* kind = std::isnan(lse)              ? "nan_in_output"
-                       : expected.row.num_keys == 0 ? "empty_row_error"
-                                                    : "count_mismatch";
+    const char* kind = std::isnan(lse) ? "nan_in_output"
+                       : terms == 0    ? "empty_row_error"
+                                       : "count_mismatch";
     Finding* finding = note_cell(log_, kind, context, view, cell);
     if (finding == nullptr) return;
-    finding->detail = fmt::format("found {:.12g} keys, expected {} (LSE {:.9g}, expected {:.9g})",
-                                  counted, expected.row.num_keys, lse, expected.row.lse);
+    finding->detail = fmt::format(
+        "found {:.12g} keys, expected {}{} (LSE {:.9g}, expected {:.9g})", counted, terms,
+        expected.row.has_sink ? ", a sink one of them" : "", lse, expected.row.lse);
     if (is_base_2(lse, expected.row.lse, bound)) finding->detail += "; LSE is in base 2";
   }
 

@@ -180,6 +180,14 @@ const std::vector<Device>& all_devices() {
 }
 
 std::int64_t count_pairs(const AttentionPart& part) noexcept {
+  if (part.window > 0 && part.diagonal) {
+    // What the mask shows, less what a mask `window` further down would.
+    AttentionPart shown = part;
+    shown.window = 0;
+    AttentionPart hidden = shown;
+    *hidden.diagonal -= part.window;
+    return count_pairs(shown) - count_pairs(hidden);
+  }
   if (!part.diagonal) return count(part.queries) * count(part.keys);
   if (part.queries.period == 1) {
     if (part.queries.end <= part.queries.begin) return 0;

@@ -48,7 +48,8 @@ struct SplitProblems {
 };
 
 /// Every visible (head, query, key) is in exactly one part of each replica, and nothing else is in
-/// any: query x of [computed, computed + scheduled) sees keys 0 .. x. Exact.
+/// any: query x of [computed, computed + scheduled) sees keys 0 .. x, or the last `window` of
+/// these. Exact; parts with a window have keys without gaps.
 void check_pairs(const RequestSplit& split, std::uint32_t num_heads, SplitProblems& problems);
 
 /// The shares of each copy tile `whole`; lengths are what the shares hold.

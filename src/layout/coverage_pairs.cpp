@@ -37,9 +37,15 @@ std::int64_t end_of_keys(const AttentionPart& part, std::int64_t query) noexcept
   return std::min(part.keys.end, part.diagonal ? query + *part.diagonal + 1 : kNoEnd);
 }
 
+/// First key that the part shows to query x.
+std::int64_t begin_of_keys(const AttentionPart& part, std::int64_t query) noexcept {
+  if (part.window == 0 || !part.diagonal) return part.keys.begin;
+  return std::max(part.keys.begin, query + *part.diagonal + 1 - part.window);
+}
+
 bool shows(const AttentionPart& part, std::int64_t query, std::int64_t key) noexcept {
   return contains(part.queries, query) && contains(part.keys, key) &&
-         key < end_of_keys(part, query);
+         key >= begin_of_keys(part, query) && key < end_of_keys(part, query);
 }
 
 bool overlap(const HeadRange& a, const HeadRange& b) noexcept {
@@ -56,7 +62,7 @@ std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
 /// than the whole.
 std::vector<AttentionPart> merge_heads(std::vector<AttentionPart> parts) {
   const auto shape = [](const AttentionPart& part) {
-    return std::tie(part.queries, part.keys, part.diagonal);
+    return std::tie(part.queries, part.keys, part.diagonal, part.window);
   };
   std::sort(parts.begin(), parts.end(), [&](const AttentionPart& a, const AttentionPart& b) {
     return std::tuple_cat(shape(a), std::tie(a.heads.first)) <
@@ -93,6 +99,8 @@ class PairCheck {
       if (part.replica == replica && part.keys.begin < part.keys.end) parts_.push_back(part);
     }
     parts_ = merge_heads(std::move(parts_));
+    has_windows_ = std::any_of(parts_.begin(), parts_.end(),
+                               [](const AttentionPart& part) { return part.window > 0; });
   }
 
   void run(std::uint32_t num_heads) const {
@@ -126,14 +134,25 @@ class PairCheck {
           });
   }
 
-  /// Cuts the cell where the end of a part's keys starts or stops to move.
+  /// Cuts the cell where an end of a part's keys, or of those that must be seen, starts or stops to
+  /// move.
   void check_cell(const Cell& cell, const std::vector<std::size_t>& active) const {
     std::vector<std::int64_t> cuts{cell.queries.begin, cell.queries.end};
+    const auto add_cut = [&](std::int64_t cut) {
+      if (cut > cell.queries.begin && cut < cell.queries.end) cuts.push_back(cut);
+    };
+    if (split_.window > 0) {
+      add_cut(split_.window);
+      // Keys are of [keys_.begin, keys_.end), one of which is the first new token.
+      add_cut(split_.row.computed + split_.window - 1);
+      add_cut(split_.row.computed + split_.window);
+    }
     for (const std::size_t i : active) {
-      if (!parts_[i].diagonal) continue;
-      for (const std::int64_t cut :
-           {parts_[i].keys.begin - *parts_[i].diagonal, parts_[i].keys.end - *parts_[i].diagonal}) {
-        if (cut > cell.queries.begin && cut < cell.queries.end) cuts.push_back(cut);
+      const AttentionPart& part = parts_[i];
+      if (!part.diagonal) continue;
+      for (const std::int64_t shift : {std::int64_t{0}, part.window}) {
+        add_cut(part.keys.begin - *part.diagonal + shift);
+        add_cut(part.keys.end - *part.diagonal + shift);
       }
     }
     std::sort(cuts.begin(), cuts.end());
@@ -170,9 +189,17 @@ class PairCheck {
 
   /// The keys of one class that query x sees: they must tile what of [0, x] is looked at.
   [[nodiscard]] bool check_query(const Cell& cell, std::int64_t query, const TokenSet& window,
-                                 const std::vector<std::size_t>& items) const {
-    std::int64_t covered = std::max<std::int64_t>(keys_.begin, 0);
+                                 std::vector<std::size_t> items) const {
+    // First key that the query must see.
+    const std::int64_t first_key =
+        split_.window > 0 ? std::max<std::int64_t>(query + 1 - split_.window, 0) : 0;
+    std::int64_t covered = std::max(keys_.begin, first_key);
     const std::int64_t visible_end = std::min(query + 1, keys_.end);
+    if (has_windows_) {
+      std::stable_sort(items.begin(), items.end(), [&](std::size_t a, std::size_t b) {
+        return begin_of_keys(parts_[a], query) < begin_of_keys(parts_[b], query);
+      });
+    }
     bool is_right = true;
     const auto expect_none = [&](SplitFault fault, std::int64_t begin, std::int64_t end) {
       const TokenSet keys = within(window, begin, end);
@@ -181,12 +208,12 @@ class PairCheck {
       is_right = false;
     };
     for (const std::size_t i : items) {
-      const std::int64_t begin = parts_[i].keys.begin;
+      const std::int64_t begin = begin_of_keys(parts_[i], query);
       const std::int64_t end = end_of_keys(parts_[i], query);
       if (end <= begin) continue;
-      expect_none(SplitFault::hidden_pair, begin, std::min<std::int64_t>(end, 0));
+      expect_none(SplitFault::hidden_pair, begin, std::min(end, first_key));
       expect_none(SplitFault::missing_pair, covered, std::min(begin, visible_end));
-      expect_none(SplitFault::doubled_pair, std::max<std::int64_t>(begin, 0),
+      expect_none(SplitFault::doubled_pair, std::max(begin, first_key),
                   std::min({covered, end, visible_end}));
       expect_none(SplitFault::hidden_pair, std::max(begin, visible_end), end);
       covered = std::max(covered, end);
@@ -233,6 +260,7 @@ class PairCheck {
   TokenSet keys_;
   SplitProblems& problems_;
   std::vector<AttentionPart> parts_;
+  bool has_windows_ = false;
 };
 
 }  // namespace

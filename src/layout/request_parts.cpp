@@ -124,6 +124,7 @@ std::vector<TokenSet> RequestGeometry::own_pieces(std::uint32_t rank) const {
 void RequestGeometry::add_causal(RequestSplit& split, AttentionPart part) const {
   if (count(part.queries) == 0 || count(part.keys) == 0) return;
   part.diagonal = part.queries.period == 1 ? bottom_right_diagonal(part.queries, part.keys) : 0;
+  part.window = spec_.window;
   split.parts.push_back(part);
 }
 
@@ -133,7 +134,7 @@ void RequestGeometry::add_sharded(RequestSplit& split, bool is_cached) const {
     const TokenSet keys =
         shard_of(0, end, batch_.shard(rank), batch_.num_shards(), spec_.interleave_size);
     if (count(keys) == 0 || row_.scheduled == 0) continue;
-    AttentionPart part{rank, 0, all_heads(), all_queries(), keys, std::nullopt};
+    AttentionPart part{rank, 0, all_heads(), all_queries(), keys, std::nullopt, 0};
     if (is_cached) part.diagonal = 0;
     split.parts.push_back(part);
   }
@@ -147,14 +148,14 @@ void RequestGeometry::add_sliced_queries(RequestSplit& split, bool is_context_sh
     for (const TokenSet& queries : own_pieces(rank)) {
       const std::int64_t first_key = is_context_sharded ? row_.computed : 0;
       if (!is_head_tail) {
-        add_causal(split, {rank, 0, heads, queries, interval(first_key, queries.end), {}});
+        add_causal(split, {rank, 0, heads, queries, interval(first_key, queries.end), {}, 0});
         continue;
       }
       const TokenSet earlier = interval(first_key, queries.begin);
       if (count(queries) > 0 && count(earlier) > 0) {
-        split.parts.push_back({rank, 0, heads, queries, earlier, std::nullopt});
+        split.parts.push_back({rank, 0, heads, queries, earlier, std::nullopt, 0});
       }
-      add_causal(split, {rank, 0, heads, queries, queries, {}});
+      add_causal(split, {rank, 0, heads, queries, queries, {}, 0});
     }
   }
 }
@@ -168,7 +169,7 @@ void RequestGeometry::add_ring(RequestSplit& split) const {
     for (std::uint32_t hop = 0; hop < ring_size(); ++hop) {
       const std::vector<TokenSet> keys = ring_keys((place + ring_size() - hop) % ring_size());
       for (const TokenSet& queries : ring_pieces(place)) {
-        add_ring_blocks(split, {rank, 0, heads, queries, {}, {}}, keys);
+        add_ring_blocks(split, {rank, 0, heads, queries, {}, {}, 0}, keys);
       }
     }
   }
@@ -197,7 +198,8 @@ void RequestGeometry::add_parts(RequestSplit& split) const {
                            head_slice(rank, spec_.dcp),
                            all_queries(),
                            interval(row_.computed, total()),
-                           {}});
+                           {},
+                           0});
       }
       return;
     case SplitKind::pcp_head_tail:
@@ -213,8 +215,9 @@ void RequestGeometry::add_parts(RequestSplit& split) const {
       return add_ring(split);
     case SplitKind::ulysses:
       for (std::uint32_t rank = 0; rank < batch_.num_ranks(); ++rank) {
-        add_causal(split,
-                   {rank, 0, head_slice(rank, spec_.cp), all_queries(), interval(0, total()), {}});
+        add_causal(
+            split,
+            {rank, 0, head_slice(rank, spec_.cp), all_queries(), interval(0, total()), {}, 0});
       }
       return;
     default:
@@ -227,7 +230,7 @@ void RequestGeometry::add_parts(RequestSplit& split) const {
       // A kernel gets the comb of an interleaved rank as one sequence per query.
       const std::int64_t end = queries.period == 1 ? queries.end : total();
       add_causal(split,
-                 {rank, is_replicated ? rank : 0, all_heads(), queries, interval(0, end), {}});
+                 {rank, is_replicated ? rank : 0, all_heads(), queries, interval(0, end), {}, 0});
     }
   }
 }

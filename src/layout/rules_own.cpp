@@ -24,6 +24,14 @@ std::int64_t head_exchange(Config c) noexcept {
   return c.strategy == SplitKind::ulysses_ring ? c.ulysses : 1;
 }
 
+/// Strategies that give the keys of a query to several calls.
+bool cuts_up_keys(Config c) noexcept {
+  SplitSpec spec;
+  spec.kind = c.strategy;
+  spec.dcp = c.dcp > 1 ? 2 : 1;
+  return (is_cp(c) || is_dcp(c)) && !computes_whole_rows(spec);
+}
+
 constexpr std::array kRules{
     ConfigRule{"cpverify-strategy", System::cpverify, kBothVllm | kSglang, unsafe,
                "The system has the strategy.",
@@ -125,6 +133,13 @@ constexpr std::array kRules{
                "by FlashInfer.",
                "Turn DCP off for models with sinks.",
                [](Config c) { return when(is_dcp(c) && c.has(Feature::sinks), "sinks"); }},
+    ConfigRule{"cpverify-parts-window", System::cpverify, kOwn, refused,
+               "Kernels count a window back from the last key of a call: a strategy that gives the "
+               "keys of a query to several calls would count it in each.",
+               "Choose a strategy that computes whole rows, such as zigzag or ulysses.",
+               [](Config c) {
+                 return when(cuts_up_keys(c) && c.has(Feature::sliding_window), "sliding window");
+               }},
     ConfigRule{"cpverify-dcp-window", System::cpverify, kVllm, unsafe,
                "A window or ALiBi in a full-attention group acts on a shard's own numbering: a "
                "window of 4 over two shards is one of 8.",

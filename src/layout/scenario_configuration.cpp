@@ -18,6 +18,16 @@ Combine combine_of(DcpCombine combine) noexcept {
   return combine == DcpCombine::a2a ? Combine::a2a : Combine::ag_rs;
 }
 
+/// What the scenario's own model has, whether the user names it or not.
+void set_model_features(const ModelSpec& model, Configuration& c) {
+  const auto set = [&c](bool has, Feature feature) {
+    if (has) c.features.set(static_cast<std::size_t>(feature));
+  };
+  set(model.soft_cap > 0.0F, Feature::soft_cap);
+  set(model.has_sinks, Feature::sinks);
+  set(model.sliding_window > 0, Feature::sliding_window);
+}
+
 void set_topology(const Scenario& scenario, StrategyKind strategy, Configuration& c) {
   const TopologySpec world = world_of(scenario.topology, strategy);
   const bool is_sharded = uses_dcp(c.strategy);
@@ -48,6 +58,7 @@ Configuration scenario_configuration(const Scenario& scenario, StrategyKind stra
   for (const Feature feature : scenario.system->features) {
     c.features.set(static_cast<std::size_t>(feature));
   }
+  set_model_features(scenario.model, c);
   c.strategy = split_kind(strategy);
   set_topology(scenario, strategy, c);
   c.heads_q = scenario.model.num_heads_q;

@@ -172,6 +172,7 @@ class Drawing {
       const std::int64_t end = part.diagonal ? query + *part.diagonal + 1 : columns.end;
       return std::clamp(end, columns.begin, columns.end);
     };
+    if (part.window > 0 && part.diagonal) return band(part, rows, columns, first_query);
     std::vector<std::int64_t> corners{rows.begin, rows.end};
     if (part.diagonal) {
       for (const std::int64_t cut :
@@ -202,6 +203,45 @@ class Drawing {
         "<polygon points=\"{}{:.2f},{:.2f}\" fill=\"{}\" stroke=\"white\" stroke-width=\"0.3\">"
         "<title>rank {}</title></polygon>\n",
         points, x(columns.begin), y(rows.end), color(part.rank), part.rank);
+  }
+
+  /// The keys of a window: a line of queries each when they are few, else the band's outline.
+  void band(const AttentionPart& part, const TokenSet& rows, const TokenSet& columns,
+            std::int64_t first_query) {
+    const std::int64_t end = *part.diagonal + 1;
+    const auto x = [&](std::int64_t key) {
+      return kLeft + scale_ * static_cast<double>(std::clamp(key, columns.begin, columns.end));
+    };
+    const auto y = [&](std::int64_t query) {
+      return y_ + row_height_ * static_cast<double>(query - first_query);
+    };
+    std::vector<std::int64_t> corners{rows.begin};
+    if (rows.end - rows.begin <= kStairsMax) {
+      for (std::int64_t query = rows.begin + 1; query < rows.end; ++query) corners.push_back(query);
+    } else {
+      for (const std::int64_t bound : {columns.begin, columns.end}) {
+        for (const std::int64_t cut : {bound - end, bound - end + part.window}) {
+          if (cut > rows.begin && cut < rows.end) corners.push_back(cut);
+        }
+      }
+      std::sort(corners.begin(), corners.end());
+    }
+    corners.push_back(rows.end);
+    const bool has_stairs = rows.end - rows.begin <= kStairsMax;
+    for (std::size_t i = 0; i + 1 < corners.size(); ++i) {
+      const std::int64_t top = corners[i];
+      const std::int64_t bottom = has_stairs ? top : corners[i + 1];
+      if (x(top + end) == x(top + end - part.window) &&
+          x(bottom + end) == x(bottom + end - part.window)) {
+        continue;
+      }
+      body_ += fmt::format(
+          "<polygon points=\"{:.2f},{:.2f} {:.2f},{:.2f} {:.2f},{:.2f} {:.2f},{:.2f}\" "
+          "fill=\"{}\"><title>rank {}</title></polygon>\n",
+          x(top + end - part.window), y(top), x(top + end), y(top), x(bottom + end),
+          y(corners[i + 1]), x(bottom + end - part.window), y(corners[i + 1]), color(part.rank),
+          part.rank);
+    }
   }
 
   std::string body_;

@@ -116,6 +116,15 @@ void check_spec(const SplitSpec& spec) {
   }
 }
 
+void check_window(const SplitSpec& spec) {
+  if (spec.window < 0) throw InputError{fmt::format("a window of {} keys", spec.window)};
+  if (spec.window == 0 || computes_whole_rows(spec)) return;
+  throw InputError{
+      fmt::format("{}: the keys of a query are in several parts, and a window would be counted "
+                  "back from the end of each",
+                  name(spec.kind))};
+}
+
 void check_rows(const std::vector<SplitRow>& rows) {
   std::int64_t total = 0;
   for (const SplitRow& row : rows) {
@@ -189,6 +198,27 @@ std::int64_t bottom_right_diagonal(const TokenSet& queries, const TokenSet& keys
   return keys.end - queries.end;
 }
 
+bool computes_whole_rows(const SplitSpec& spec) noexcept {
+  switch (spec.kind) {
+    case SplitKind::single:
+    case SplitKind::zigzag:
+    case SplitKind::zigzag_combined:
+    case SplitKind::interleave:
+    case SplitKind::contiguous:
+    case SplitKind::ulysses:
+      return true;
+    case SplitKind::dcp:
+    case SplitKind::dcp_virtual:
+    case SplitKind::pcp_head_tail:
+    case SplitKind::ring:
+    case SplitKind::ulysses_ring:
+      return false;
+    case SplitKind::pcp_virtual_batch:
+      return spec.dcp == 1;
+  }
+  return false;
+}
+
 std::int64_t shard_length(std::int64_t length, std::int64_t shard, std::int64_t num_shards,
                           std::int64_t interleave_size) noexcept {
   const std::int64_t base = length / interleave_size / num_shards * interleave_size;
@@ -199,6 +229,7 @@ std::int64_t shard_length(std::int64_t length, std::int64_t shard, std::int64_t 
 BatchSplit::BatchSplit(const SplitSpec& spec, std::vector<SplitRow> rows)
     : spec_{spec}, rows_{std::move(rows)} {
   check_spec(spec_);
+  check_window(spec_);
   check_rows(rows_);
   check_effort(spec_, rows_.size());
   if (spec_.kind == SplitKind::dcp_virtual) spec_.interleave_size = 1;
@@ -236,6 +267,7 @@ RequestSplit BatchSplit::request(std::size_t index) const {
   RequestSplit split;
   split.request = static_cast<std::uint32_t>(index);
   split.row = rows_[index];
+  split.window = spec_.window;
   geometry.add_parts(split);
   geometry.add_rows(split);
   geometry.add_stored(split);
@@ -252,6 +284,7 @@ std::vector<std::int64_t> BatchSplit::rows_per_rank() const {
   for (std::size_t index = 0; index < rows_.size(); ++index) {
     RequestSplit split;
     split.row = rows_[index];
+    split.window = spec_.window;
     RequestGeometry{*this, rows_[index], start_[index]}.add_rows(split);
     for (const TokenShare& share : split.rows) rows[share.rank] += share.length;
   }

@@ -50,6 +50,7 @@ struct SplitSpec {
   std::uint32_t num_heads_q = 1;     ///< Query heads of the whole domain.
   DcpVisibility visibility = DcpVisibility::split;
   RingOrder ring_order = RingOrder::zigzag;
+  std::int64_t window = 0;  ///< Keys that a query sees at most, the last ones; 0: all.
 };
 
 /// A request in a step.
@@ -60,7 +61,7 @@ struct SplitRow {
 };
 
 /// One attention call's share of one request. A key k of `keys` is seen by a query x of `queries`
-/// when there is no mask or k <= x + diagonal.
+/// when there is no mask or k <= x + diagonal, and with a window k > x + diagonal - window.
 struct AttentionPart {
   std::uint32_t rank = 0;
   std::uint32_t replica = 0;  ///< Parts of one replica are merged; each replica is complete.
@@ -68,6 +69,7 @@ struct AttentionPart {
   TokenSet queries;
   TokenSet keys;
   std::optional<std::int64_t> diagonal;  ///< Empty: no mask.
+  std::int64_t window = 0;               ///< 0: none. With a mask only.
 };
 
 /// Bottom-right aligned causal mask: the last query sees the last key.
@@ -93,6 +95,7 @@ struct SlotRun {
 struct RequestSplit {
   std::uint32_t request = 0;
   SplitRow row;
+  std::int64_t window = 0;  ///< What queries must see: their last keys; 0: all.
   std::uint32_t num_replicas = 1;
   std::vector<AttentionPart> parts;
   std::vector<TokenShare> rows;    ///< Query rows that a rank holds: of [computed, total).
@@ -111,6 +114,9 @@ struct Workspace {
   std::int64_t capacity_rows = 0;
 };
 
+/// Whether every query sees all its keys in one part, on one rank: what a window needs.
+[[nodiscard]] bool computes_whole_rows(const SplitSpec& spec) noexcept;
+
 /// Local length of shard `shard`: base plus what is left over, as vLLM computes it.
 [[nodiscard]] std::int64_t shard_length(std::int64_t length, std::int64_t shard,
                                         std::int64_t num_shards,
@@ -121,7 +127,7 @@ struct Workspace {
 class BatchSplit {
  public:
   /// Throws InputError when the sizes do not go together: a size of 0, heads that do not divide,
-  /// more tokens than 10^8.
+  /// more tokens than 10^8, a window for a strategy that cuts up the keys of a query.
   BatchSplit(const SplitSpec& spec, std::vector<SplitRow> rows);
 
   [[nodiscard]] const SplitSpec& spec() const noexcept { return spec_; }

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/scenario.hpp"
 #include "layout/splits.hpp"
+#include "scenario/schema.hpp"
 
 namespace cpverify::layout {
 namespace {
@@ -108,6 +110,24 @@ constexpr std::array<StrategyFacts, 12> kFacts{{
      {"", "", ""}},
 }};
 
+/// Of the strategies that scenarios run, which take models with soft-cap, sinks and windows.
+std::string features_part() {
+  std::string part =
+      "\n## Soft-cap, sinks, sliding windows\n\nOf the strategies that `cpverify run` executes, on "
+      "several ranks; where nothing is split all of them are as `single`.\n\n| strategy | "
+      "`soft_cap` | `sinks` | `sliding_window` |\n|---|---|---|---|\n";
+  for (const StrategyKind strategy : scenario::kStrategies) {
+    part += fmt::format("| `{}` |", cpverify::name(strategy));
+    for (const ModelFeature feature :
+         {ModelFeature::soft_cap, ModelFeature::sinks, ModelFeature::sliding_window}) {
+      const std::string_view reason = why_not(strategy, feature);
+      part += reason.empty() ? std::string{" yes |"} : fmt::format(" refused: it {} |", reason);
+    }
+    part += '\n';
+  }
+  return part;
+}
+
 std::string_view or_dash(std::string_view text) {
   return text.empty() ? "-" : text;
 }
@@ -142,7 +162,7 @@ std::string strategies_page() {
     page += fmt::format("| `{}` | {} | {} | {} |\n", name(facts.kind), or_dash(facts.names[0]),
                         or_dash(facts.names[1]), or_dash(facts.names[2]));
   }
-  return page;
+  return page + features_part();
 }
 
 }  // namespace cpverify::layout

@@ -389,12 +389,44 @@ std::vector<Defect> head_tail_defects() {
   };
 }
 
+std::vector<Defect> feature_defects() {
+  const std::vector<ParameterInfo> places{rank(kEvery), step()};
+  return {
+      {{"soft_cap_missing", "scores are not capped", "a model with soft_cap", places},
+       lose_soft_cap},
+      {{"soft_cap_not_scaled_back",
+        "capped scores, which lie in -1 to 1, are multiplied by softmax_scale in place of the cap",
+        "a model with soft_cap", places},
+       scale_capped_scores},
+      {{"soft_cap_after_mask", "the cap is applied to masked scores too, which makes them finite",
+        "a model with soft_cap, and attention_kernel fma", places},
+       use_capped_mask},
+      {{"sink_missing", "no call counts the sinks", "a model with sinks", places}, lose_sinks},
+      {{"sink_on_every_part", "every part of a row counts its sink",
+        "a model with sinks and a strategy that merges partial results, such as dcp", places},
+       count_sinks_everywhere},
+      {{"window_off_by_one",
+        "the window has one key more",
+        "a model with sliding_window, which stays above 0",
+        {{"shift", "keys that the window has more", 1}, rank(kEvery), step()}},
+       shift_window},
+      {{"window_missing", "every query sees all keys before it", "a model with sliding_window",
+        places},
+       lose_window},
+      {{"window_of_call",
+        "the window is counted back from a query's number in its call, without what comes before "
+        "the call",
+        "a model with sliding_window, and attention_kernel fma or mma", places},
+       use_local_window},
+  };
+}
+
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
   for (const std::vector<Defect>& more :
        {operation_defects(), kernel_defects(), merge_defects(), exchange_defects(),
-        virtual_defects(), product_defects(), pcp_defects(), head_tail_defects()}) {
+        virtual_defects(), product_defects(), pcp_defects(), head_tail_defects(), feature_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

@@ -129,6 +129,14 @@ std::size_t shift_hidden_restore(const Injection& injection);
 std::size_t write_pad_rows(const Injection& injection);
 std::size_t take_chunk_for_decode(const Injection& injection);
 std::size_t show_whole_request(const Injection& injection);
+std::size_t lose_soft_cap(const Injection& injection);
+std::size_t scale_capped_scores(const Injection& injection);
+std::size_t use_capped_mask(const Injection& injection);
+std::size_t lose_sinks(const Injection& injection);
+std::size_t count_sinks_everywhere(const Injection& injection);
+std::size_t shift_window(const Injection& injection);
+std::size_t lose_window(const Injection& injection);
+std::size_t use_local_window(const Injection& injection);
 
 std::size_t leave_gathered_order(const Injection& injection);
 std::size_t swap_heads_and_tails(const Injection& injection);

@@ -206,7 +206,8 @@ std::size_t shift_query_heads(const Injection& injection) {
     for (Buffer& buffer : rank.buffers) {
       if (buffer.output) {
         buffer.output->heads = rank.heads_q;
-      } else if (buffer.input && buffer.input->tensor == TensorKind::q) {
+      } else if (buffer.input && (buffer.input->tensor == TensorKind::q ||
+                                  buffer.input->tensor == TensorKind::sinks)) {
         buffer.input->heads = rank.heads_q;
       }
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct DcpRank {
   ShardScheme scheme;
   HeadGroup group;
   CommonBuffers common;
+  std::optional<BufferRef> sinks = {};  ///< Of all heads of the group.
 };
 
 bool has_context(const Step& step) {
@@ -144,6 +146,10 @@ void build_split_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, c
   AttentionCall own = new_token_call(builder, rank, step);
   own.out = {rank.common.out, 0};
   own.lse = {lse, 0};
+  // The part that every row has, once: that of its own tokens.
+  if (rank.sinks) {
+    own.sinks = BufferRef{rank.sinks->buffer, rank.scheme.shard.index * shape.num_heads_q};
+  }
   // Lengths of the whole requests decide, which are equal on all ranks: the branch has collectives.
   const bool is_merged = has_context(step);
   OwnHeads context;
@@ -183,8 +189,16 @@ void build_cached_rank(RankBuilder& builder, const DcpRank& rank, BufferId lse, 
   call.is_causal = false;
   call.num_seqs = shape.num_tokens;
   call.num_heads_q = shape.num_heads_q * rank.group.size;
+  // One shard counts the sinks; the first has a key of every row.
+  if (rank.scheme.shard.index == 0) call.sinks = rank.sinks;
   builder.launch("attention of the sharded cache", attention_launch(shape, rank.common, call));
   combine_partials(builder, rank.spec.combine, partial, {rank.common.out, lse}, rank.group);
+}
+
+/// Query heads of the decode group of a rank: its members hold consecutive ones.
+HeadRange group_heads(const RankPlan& rank, std::uint32_t size) {
+  const HeadRange own = rank.heads_q;
+  return {own.first - rank.kv_shard.index * own.count, own.count * size};
 }
 
 void build_rank(const Problem& problem, const Step& step, StrategyKind strategy, RankPlan& plan) {
@@ -197,6 +211,7 @@ void build_rank(const Problem& problem, const Step& step, StrategyKind strategy,
   rank.scheme = {strategy, rank.spec.owner, plan.kv_shard, problem.block_tokens()};
   rank.group = {plan.rank.value() / topology.dcp, topology.dcp, plan.kv_shard.index, step.index};
   rank.common = builder.common(step, stored_slots(rank.scheme, step));
+  rank.sinks = builder.sinks(group_heads(plan, topology.dcp));
   builder.metadata("positions", DType::i64, {shape.padded_rows},
                    padded(step_positions(step), shape.padded_rows, 0));
   const std::vector<std::int64_t> row_tokens =

@@ -107,6 +107,8 @@ Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
   const std::int64_t num_heads_q = call.num_heads_q.value_or(shape.num_heads_q);
   const std::int64_t num_heads_kv = call.num_heads_kv.value_or(shape.num_heads_kv);
   CPVERIFY_CHECK(num_heads_q % num_heads_kv == 0);
+  // The last keys of a call without a mask are not the last ones before each query.
+  CPVERIFY_CHECK(shape.window == 0 || call.is_causal);
   launch.grid = {cta_count(call.max_seqlen_q, kernel.queries_per_cta), cta_count(num_heads_q, 1),
                  cta_count(num_seqs, 1)};
   launch.block = {kernel.threads, 1, 1};
@@ -125,7 +127,11 @@ Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
                       to_s32(num_heads_q),
                       to_s32(num_heads_kv),
                       shape.softmax_scale_log2,
-                      std::int32_t{call.is_causal ? 1 : 0}};
+                      std::int32_t{call.is_causal ? 1 : 0},
+                      shape.soft_cap_scale,
+                      std::int64_t{0},  // No sinks.
+                      to_s32(shape.window)};
+  if (call.sinks) launch.arguments.at(AttentionArguments::kSinks) = *call.sinks;
   return launch;
 }
 

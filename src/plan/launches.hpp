@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -36,6 +37,8 @@ struct AttentionCall {
   BufferRef lse;
   std::int64_t max_seqlen_q = 0;  ///< Largest of the call's own query lengths.
   bool is_causal = true;          ///< False: every query sees all keys of its sequence.
+  /// f32 [num_heads_q]; of one call of those that a row is merged from, or it counts twice.
+  std::optional<BufferRef> sinks;
 
   // What is not set is the rank's own: the pools and block table of its cache, and its shape. Dense
   // K and V are pages too, e.g. of one token each, with a table that counts them.
@@ -49,6 +52,15 @@ struct AttentionCall {
   std::optional<std::int64_t> num_heads_kv;
 };
 
+/// Where what the features of a model need stands among the arguments.
+struct AttentionArguments {
+  static constexpr std::size_t kSoftmaxScaleLog2 = 13;
+  static constexpr std::size_t kSoftCapScale = 15;
+  static constexpr std::size_t kSinks = 16;
+  static constexpr std::size_t kWindow = 17;
+};
+
+/// A call without a causal mask sees all keys, and a model with a window has none of those.
 [[nodiscard]] Launch attention_launch(const RankShape& shape, const CommonBuffers& buffers,
                                       const AttentionCall& call);
 

@@ -220,6 +220,7 @@ void attend(RankBuilder& builder, const VirtualBuffers& buffers) {
   call.lse = {buffers.lse_local, 0};
   call.max_seqlen_q = buffers.rows.max_seqlen_q;
   call.num_seqs = buffers.rows.num_seqs;
+  call.sinks = builder.sinks();
   builder.launch("attention of the rank's rows",
                  attention_launch(builder.shape(), buffers.common, call));
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,8 +88,14 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
   shape.num_heads_kv = rank.heads_kv.count;
   shape.head_dim = scenario.model.head_dim;
   shape.kernel = kernel_of(scenario);
+  const auto scale = static_cast<double>(scenario.model.softmax_scale);
+  const auto soft_cap = static_cast<double>(scenario.model.soft_cap);
+  const bool is_capped = scenario.model.soft_cap > 0.0F;
   shape.softmax_scale_log2 =
-      static_cast<float>(static_cast<double>(scenario.model.softmax_scale) * std::numbers::log2e);
+      static_cast<float>((is_capped ? soft_cap : scale) * std::numbers::log2e);
+  shape.soft_cap_scale = is_capped ? static_cast<float>(scale / soft_cap) : 0.0F;
+  shape.has_sinks = scenario.model.has_sinks;
+  shape.window = scenario.model.sliding_window;
   return shape;
 }
 
@@ -223,6 +230,17 @@ BufferId RankBuilder::input(std::string name, TensorKind tensor, HeadRange heads
   buffer.shape = {shape_.padded_rows, heads.count, shape_.head_dim};
   buffer.input = InputSlice{tensor, heads};
   return add(std::move(buffer));
+}
+
+std::optional<BufferRef> RankBuilder::sinks(HeadRange heads) {
+  if (!shape_.has_sinks) return std::nullopt;
+  Buffer buffer;
+  buffer.name = "sinks";
+  buffer.role = BufferRole::input;
+  buffer.dtype = DType::f32;
+  buffer.shape = {heads.count};
+  buffer.input = InputSlice{TensorKind::sinks, heads};
+  return BufferRef{add(std::move(buffer)), 0};
 }
 
 BufferId RankBuilder::pool(std::string name) {

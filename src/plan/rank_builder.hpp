@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,10 @@ struct RankShape {
   std::int64_t num_heads_kv = 0;                  ///< K, of this rank.
   std::int64_t head_dim = 0;                      ///< D.
   AttentionKernel kernel = AttentionKernel::fma;  ///< Never automatic.
-  float softmax_scale_log2 = 0.0F;
+  float softmax_scale_log2 = 0.0F;                ///< With a soft-cap, that in its place.
+  float soft_cap_scale = 0.0F;                    ///< softmax_scale / soft_cap, or 0.
+  bool has_sinks = false;
+  std::int64_t window = 0;  ///< Keys that a query sees at most; 0: all.
 
   [[nodiscard]] std::int64_t q_row_elems() const noexcept { return num_heads_q * head_dim; }
   [[nodiscard]] std::int64_t kv_row_elems() const noexcept { return num_heads_kv * head_dim; }
@@ -100,6 +104,10 @@ class RankBuilder {
   CommonBuffers common(const Step& step);
   /// With other slots of the step's tokens. [T]
   CommonBuffers common(const Step& step, std::vector<std::int64_t> slots);
+  /// Sinks of some query heads, f32 [heads]; nothing for a model without sinks.
+  std::optional<BufferRef> sinks(HeadRange heads);
+  /// Those of the rank's own.
+  std::optional<BufferRef> sinks() { return sinks(rank_.heads_q); }
 
   /// A launch without thread blocks is left out.
   void launch(std::string label, Launch launch);

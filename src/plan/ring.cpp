@@ -56,6 +56,7 @@ struct RingBuffers {
   BufferId out_local;
   BufferId lse_local;
   BufferId out_gathered;
+  std::optional<BufferRef> sinks;
 };
 
 /// Keys of one attention call over a rank's pieces: a page table and lengths.
@@ -68,6 +69,7 @@ struct PieceKeys {
   std::int64_t max_pages = 0;
   std::int64_t block_size = 0;
   bool is_causal = false;
+  bool counts_sinks = false;
 };
 
 bool has_prefix(const layout::RingBatch& batch) {
@@ -139,6 +141,7 @@ RingBuffers add_buffers(RankBuilder& builder, const Share& share, const Step& st
   const std::int64_t heads = shape.num_heads_q;
   RingBuffers buffers;
   buffers.common = builder.common(step);
+  buffers.sinks = builder.sinks();
   add_metadata(builder, share, buffers);
   buffers.q_local = builder.workspace("q_local", {rows, heads, shape.head_dim});
   const std::vector<std::int64_t> block_shape{2, rows, shape.num_heads_kv, shape.head_dim};
@@ -222,6 +225,8 @@ std::optional<PieceKeys> block_keys(RankBuilder& builder, const RingBuffers& buf
   keys.block_size = 1;
   // Only the rank's own block has keys that some queries of a piece see and others do not.
   keys.is_causal = hop == 0;
+  // Every row has keys in that block, and in it once.
+  keys.counts_sinks = hop == 0;
   return keys;
 }
 
@@ -235,6 +240,7 @@ void attend(RankBuilder& builder, const RingBuffers& buffers, const Share& share
   call.lse = {buffers.lse_partial, 0};
   call.max_seqlen_q = share.longest_piece;
   call.is_causal = keys.is_causal;
+  if (keys.counts_sinks) call.sinks = buffers.sinks;
   call.k_pool = keys.k;
   call.v_pool = keys.v;
   call.block_table = BufferRef{keys.block_table, 0};

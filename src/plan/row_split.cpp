@@ -137,6 +137,7 @@ void build_rank(const Problem& problem, const Step& step, const RowSplit& split,
   if (is_interleaved) add_selected_requests(builder, tokens, step);
   add_split_workspaces(builder, rows, buffers);
   AttentionCall call = local_call(buffers);
+  call.sinks = builder.sinks();
   call = is_interleaved ? query_by_query(builder, tokens, step, call)
                         : request_by_request(builder, tokens, step, call);
   prepare_split(builder, rows, buffers);

@@ -57,6 +57,7 @@ void build_whole_step(const Problem& problem, const Step& step, RankPlan& rank) 
   call.kv_lens = {kv_lens, 0};
   call.out = {buffers.out, 0};
   call.lse = {lse, 0};
+  call.sinks = builder.sinks();
   for (const std::int64_t seqlen_q : lengths.seqlens_q) {
     call.max_seqlen_q = std::max(call.max_seqlen_q, seqlen_q);
   }

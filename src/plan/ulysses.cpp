@@ -153,6 +153,7 @@ void attend(RankBuilder& builder, const UlyssesBuffers& buffers, const Share& sh
   call.max_seqlen_q = buffers.max_seqlen_q;
   call.num_heads_q = share.heads_q.count;
   call.num_heads_kv = share.heads_kv.count;
+  call.sinks = builder.sinks(share.heads_q);
   builder.fill("zero out_heads", buffers.out_heads, 0);
   builder.fill("set lse_heads to -inf", buffers.lse_heads, kNegativeInfinityBits);
   builder.launch("attention of the own heads",

@@ -109,8 +109,12 @@ void build_halves(RankBuilder& builder, const Share& share, const Step& step) {
       add_call(builder, layout::half_lengths(share.batch, share.rank, Half::next), "_next");
   add_split_workspaces(builder, share.rows, buffers);
   prepare_split(builder, share.rows, buffers);
-  attend(builder, buffers, call_of(prev), 0, "attention of the early blocks");
-  attend(builder, buffers, call_of(next), layout::prev_rows(share.batch, share.rank),
+  AttentionCall early = call_of(prev);
+  AttentionCall late = call_of(next);
+  early.sinks = builder.sinks();
+  late.sinks = early.sinks;
+  attend(builder, buffers, early, 0, "attention of the early blocks");
+  attend(builder, buffers, late, layout::prev_rows(share.batch, share.rank),
          "attention of the late blocks");
   finish_split(builder, share.rows, buffers);
 }
@@ -137,6 +141,7 @@ void build_combined(RankBuilder& builder, const Share& share, const Step& step) 
                                  {2 * shape.num_seqs, shape.max_pages}, std::move(table)),
                 0};
   call.num_seqs = 2 * shape.num_seqs;
+  call.sinks = builder.sinks();
   add_split_workspaces(builder, share.rows, buffers);
   prepare_split(builder, share.rows, buffers);
   attend(builder, buffers, call, 0, "attention of early and late blocks");

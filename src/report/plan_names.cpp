@@ -34,6 +34,8 @@ std::string_view name(TensorKind tensor) noexcept {
       return "k";
     case TensorKind::v:
       return "v";
+    case TensorKind::sinks:
+      return "sinks";
   }
   return "?";
 }

@@ -121,6 +121,10 @@ void Runner::fill_buffer(RankDevice& device, const Buffer& buffer, const NamedAl
                          const Step& step) {
   switch (buffer.role) {
     case BufferRole::input:
+      if (buffer.input && buffer.input->tensor == TensorKind::sinks) {
+        device.upload(target, sink_bytes(buffer, sink_logits(problem_.scenario, options_.mode)));
+        break;
+      }
       device.upload(target, input_bytes(buffer, step, data_,
                                         is_poison() ? std::byte{kNanByte} : std::byte{0}));
       break;

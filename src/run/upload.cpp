@@ -25,7 +25,10 @@ const HostRows& tensor_rows(const RequestData& data, TensorKind tensor) {
       return data.k;
     case TensorKind::v:
       return data.v;
+    case TensorKind::sinks:
+      break;
   }
+  CPVERIFY_CHECK(false);
   return data.q;
 }
 
@@ -80,6 +83,15 @@ std::vector<std::byte> input_bytes(const Buffer& buffer, const Step& step,
                  head_bytes);
     }
   }
+  return bytes;
+}
+
+std::vector<std::byte> sink_bytes(const Buffer& buffer, const std::vector<float>& logits) {
+  CPVERIFY_CHECK(buffer.input && buffer.input->tensor == TensorKind::sinks);
+  const HeadRange heads = buffer.input->heads;
+  CPVERIFY_CHECK(std::size_t{heads.first} + heads.count <= logits.size());
+  std::vector<std::byte> bytes(heads.count * sizeof(float));
+  std::memcpy(bytes.data(), logits.data() + heads.first, bytes.size());
   return bytes;
 }
 

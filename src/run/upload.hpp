@@ -19,6 +19,10 @@ namespace cpverify::run {
                                                  const std::vector<RequestData>& data,
                                                  std::byte pad);
 
+/// The logits of an input buffer's heads, of those of the whole model.
+[[nodiscard]] std::vector<std::byte> sink_bytes(const Buffer& buffer,
+                                                const std::vector<float>& logits);
+
 /// What a pool of one rank holds.
 struct PoolContent {
   TensorKind tensor = TensorKind::k;  ///< k or v.

@@ -33,7 +33,7 @@ constexpr std::array kLevels{-1.0F, 0.0F, 0.0F, 2.0F};
 constexpr float kNeedleAmplitude = 3.0F;
 constexpr std::array kValueAmplitudes{0.5F, 1.0F, 1.0F, 2.0F};
 
-enum class Stream : std::uint64_t { q = 1, k, v, sign, level, amplitude };
+enum class Stream : std::uint64_t { q = 1, k, v, sign, level, amplitude, sink };
 
 std::uint64_t combine(std::uint64_t key, std::uint64_t word) noexcept {
   return mix64(key ^ word);
@@ -154,6 +154,22 @@ HostRows empty_rows(const ModelSpec& model, std::uint32_t num_heads, std::int64_
 }
 
 }  // namespace
+
+std::vector<float> sink_logits(const Scenario& scenario, DataMode mode) {
+  const ModelSpec& model = scenario.model;
+  if (!model.has_sinks) return {};
+  if (mode == DataMode::count) return std::vector<float>(model.num_heads_q, 0.0F);
+  if (!model.sinks.empty()) return model.sinks;
+  const std::uint64_t stream =
+      combine(mix64(scenario.data.seed), static_cast<std::uint64_t>(Stream::sink));
+  std::vector<float> logits;
+  logits.reserve(model.num_heads_q);
+  // In [0, 6): as much as a few keys weigh, or most of them.
+  for (std::uint32_t head = 0; head < model.num_heads_q; ++head) {
+    logits.push_back(3.0F + 3.0F * uniform(combine(stream, head)));
+  }
+  return logits;
+}
 
 std::vector<RequestData> make_data(const Problem& problem, DataMode mode) {
   const Scenario& scenario = problem.scenario;

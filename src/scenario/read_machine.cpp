@@ -88,6 +88,36 @@ void check_heads_per_rank(const Value& tp, const ModelSpec& model, std::uint32_t
   }
 }
 
+/// true: drawn from the seed; false: none; or a logit for each query head.
+void read_sinks(const Value& value, ModelSpec& model) {
+  if (!value.node().IsSequence()) {
+    const std::string word = value.text();
+    if (word != "true" && word != "false") {
+      value.fail(fmt::format("'sinks': expected true, false or a list of logits, found {}",
+                             in_quotes(word)));
+    }
+    model.has_sinks = word == "true";
+    return;
+  }
+  model.has_sinks = true;
+  for (const Value& entry : value.list()) {
+    model.sinks.push_back(entry.number(-kMaxSink, kMaxSink));
+  }
+  if (model.sinks.size() != model.num_heads_q) {
+    value.fail(fmt::format("'sinks' has {} logits; expected one for each of {} query heads",
+                           model.sinks.size(), model.num_heads_q));
+  }
+}
+
+void read_features(const Map& map, ModelSpec& model) {
+  const std::optional<Value> soft_cap = map.find("soft_cap");
+  if (soft_cap) model.soft_cap = soft_cap->number(kMinSoftCap, kMaxSoftCap);
+  const std::optional<Value> sinks = map.find("sinks");
+  if (sinks) read_sinks(*sinks, model);
+  const std::optional<Value> window = map.find("sliding_window");
+  if (window) model.sliding_window = window->whole_number({1, kMaxTokens});
+}
+
 }  // namespace
 
 void read_model(const Map& file, Scenario& scenario) {
@@ -103,6 +133,7 @@ void read_model(const Map& file, Scenario& scenario) {
   model.softmax_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(model.head_dim)));
   const std::optional<Value> scale = map.find("softmax_scale");
   if (scale) model.softmax_scale = scale->number(kMinSoftmaxScale, kMaxSoftmaxScale);
+  read_features(map, model);
 }
 
 namespace {

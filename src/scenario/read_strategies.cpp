@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -113,7 +114,28 @@ std::string why_not_head_tail(const Scenario& scenario) {
       topology.cp);
 }
 
+/// One rank alone has all of every request.
+bool is_split(const TopologySpec& topology, StrategyKind strategy) {
+  if (strategy == StrategyKind::single) return false;
+  return topology.cp > 1 || topology.kv_shards() > 1;
+}
+
+std::string why_not_features(const Scenario& scenario, StrategyKind strategy) {
+  const ModelSpec& model = scenario.model;
+  if (!is_split(scenario.topology, strategy)) return {};
+  const auto reason = [&](bool has, ModelFeature feature) -> std::string {
+    const std::string_view text = has ? cpverify::why_not(strategy, feature) : std::string_view{};
+    return text.empty() ? std::string{} : fmt::format("{}; expected no {}", text, name(feature));
+  };
+  std::string text = reason(model.soft_cap > 0.0F, ModelFeature::soft_cap);
+  if (text.empty()) text = reason(model.has_sinks, ModelFeature::sinks);
+  if (text.empty()) text = reason(model.sliding_window > 0, ModelFeature::sliding_window);
+  return text;
+}
+
 std::string why_not(const Scenario& scenario, StrategyKind strategy) {
+  const std::string features = why_not_features(scenario, strategy);
+  if (!features.empty()) return features;
   if (strategy == StrategyKind::pcp_dcp) return why_not_pcp_dcp(scenario);
   if (strategy == StrategyKind::pcp_head_tail) return why_not_head_tail(scenario);
   if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);

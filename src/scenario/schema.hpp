@@ -97,6 +97,11 @@ inline constexpr std::array kSlowChecks{Check::racecheck, Check::nancheck};
 /// square of the length, so longer scenarios would never end; lengths of 32 bits are not reached.
 inline constexpr std::int64_t kMaxTokens = std::int64_t{1} << 20;
 inline constexpr std::int64_t kMaxRequests = 1024;
+/// The error of the cap grows with it; beyond, scores of the data are hardly changed.
+inline constexpr float kMinSoftCap = 0.01F;
+inline constexpr float kMaxSoftCap = 1000.0F;
+/// e^100 is within f32 after the maximum is taken out, and far more than any key weighs.
+inline constexpr float kMaxSink = 100.0F;
 /// One simulated GPU per rank, each with its own pool and buffers.
 inline constexpr std::int64_t kMaxWorldSize = 64;
 inline constexpr std::int64_t kMaxHeads = 1024;

@@ -48,6 +48,7 @@ struct PlanFlags {
   std::vector<std::int64_t> context;
   std::string visibility = "split";
   std::string ring_order = "zigzag";
+  std::int64_t window = 0;
   std::int64_t copies = 1;
   std::int64_t element_bytes = 2;
   double link_gb_s = 0.0;
@@ -89,6 +90,7 @@ Configuration configuration_of(const PlanFlags& flags) {
   for (const std::string& feature : flags.features) {
     c.features.set(static_cast<std::size_t>(named("--feature", feature, all_features())));
   }
+  if (flags.window > 0) c.features.set(static_cast<std::size_t>(Feature::sliding_window));
   c.strategy = flags.strategy.empty()
                    ? usual_strategy(c)
                    : named("--strategy", flags.strategy, layout::all_split_kinds());
@@ -117,6 +119,7 @@ std::vector<layout::SplitRow> rows_of(const PlanFlags& flags) {
 
 BatchReport batch_report(const PlanFlags& flags, const Configuration& c) {
   layout::SplitSpec spec = layout::split_spec(c);
+  spec.window = flags.window;
   spec.visibility = flags.visibility == "cached" ? DcpVisibility::cached : DcpVisibility::split;
   spec.ring_order =
       flags.ring_order == "contiguous" ? layout::RingOrder::contiguous : layout::RingOrder::zigzag;
@@ -211,6 +214,9 @@ void add_batch(CLI::App& command, PlanFlags& flags) {
       .add_option("--visibility", flags.visibility,
                   "Of dcp: split (context and new tokens apart) or cached (all in the cache)")
       ->check(CLI::IsMember({"split", "cached"}));
+  command.add_option("--window", flags.window, "Keys that a query sees at most, its last ones")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, kTokensMax));
   command.add_option("--ring-order", flags.ring_order, "How a ring places tokens")
       ->check(CLI::IsMember({"zigzag", "contiguous"}));
   command.add_option("--link-gb-s", flags.link_gb_s, "10^9 bytes a second that a rank sends")

@@ -61,6 +61,9 @@ layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
     spec.block_size = scenario.cache.block_size;
     spec.num_heads_q *= layout::head_group_size(world);
   }
+  spec.window = scenario.model.sliding_window;
+  // With a window it is because there is one rank alone that such a strategy was accepted.
+  if (spec.window > 0 && !layout::computes_whole_rows(spec)) spec.kind = layout::SplitKind::single;
   if (strategy == StrategyKind::ring_contiguous) spec.ring_order = layout::RingOrder::contiguous;
   return spec;
 }

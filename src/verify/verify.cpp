@@ -137,7 +137,8 @@ std::vector<reference::StepReference> Verification::make_references(DataMode val
   std::vector<reference::StepReference> made;
   made.reserve(problem_.steps.size());
   for (const Step& step : problem_.steps) {
-    made.push_back(reference::step_reference(problem_, step.index, values_.at(values).data.get()));
+    made.push_back(reference::step_reference(problem_, step.index, values_.at(values).data.get(), 0,
+                                             sink_logits(scenario(), values)));
   }
   return made;
 }

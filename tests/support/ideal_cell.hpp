@@ -43,7 +43,8 @@ class IdealCell {
     data = make_data(problem, mode);
     for (const Step& step : problem.steps) {
       plans.push_back(make_plan(problem, step.index, strategy));
-      reference.push_back(reference::step_reference(problem, step.index, data, 1));
+      reference.push_back(reference::step_reference(problem, step.index, data, 1,
+                                                    sink_logits(problem.scenario, mode)));
     }
     fill_run();
   }

@@ -33,8 +33,19 @@ std::int32_t ceil_div(std::int32_t value, std::int32_t divisor) {
   return (value + divisor - 1) / divisor;
 }
 
+double softmax_scale(const AttentionShape& shape) {
+  return 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
+}
+
 float softmax_scale_log2(const AttentionShape& shape) {
-  return static_cast<float>(std::numbers::log2e / std::sqrt(static_cast<double>(shape.head_dim)));
+  const double factor =
+      shape.soft_cap > 0.0F ? static_cast<double>(shape.soft_cap) : softmax_scale(shape);
+  return static_cast<float>(std::numbers::log2e * factor);
+}
+
+float soft_cap_scale(const AttentionShape& shape) {
+  if (shape.soft_cap == 0.0F) return 0.0F;
+  return static_cast<float>(softmax_scale(shape) / static_cast<double>(shape.soft_cap));
 }
 
 /// Multiples of 2^-9 in [-2, 2), rounded to the dtype.
@@ -120,14 +131,16 @@ struct NaiveRow {
   std::vector<double> out;
   std::vector<double> abs_mass;
   judge::RowMagnitudes magnitudes;
+  std::int64_t first_key = 0;
 };
 
 std::vector<double> naive_scores(const AttentionShape& shape, const SequenceData& sequence,
                                  std::int32_t query, std::int32_t head, NaiveRow& row) {
   const std::int32_t kv_head = head / (shape.num_heads_q / shape.num_heads_kv);
-  const double scale = 1.0 / std::sqrt(static_cast<double>(shape.head_dim));
+  const double scale = softmax_scale(shape);
+  const auto cap = static_cast<double>(shape.soft_cap);
   std::vector<double> scores;
-  for (std::int64_t key = 0; key < row.magnitudes.num_keys; ++key) {
+  for (std::int64_t key = row.first_key; key < row.first_key + row.magnitudes.num_keys; ++key) {
     double score = 0.0;
     double magnitude = 0.0;
     for (std::int32_t dim = 0; dim < shape.head_dim; ++dim) {
@@ -138,7 +151,8 @@ std::vector<double> naive_scores(const AttentionShape& shape, const SequenceData
       score += a * b;
       magnitude += std::abs(a * b);
     }
-    scores.push_back(score * scale);
+    score *= scale;
+    scores.push_back(cap > 0.0 ? cap * std::tanh(score / cap) : score);
     row.magnitudes.max_abs_score = std::max(row.magnitudes.max_abs_score, magnitude * scale);
   }
   return scores;
@@ -150,12 +164,21 @@ NaiveRow naive_row(const AttentionShape& shape, const SequenceData& sequence, st
   row.out.resize(to_size(shape.head_dim));
   row.abs_mass.resize(to_size(shape.head_dim));
   const std::int32_t hidden = shape.is_causal ? sequence.lens.query_len - query - 1 : 0;
-  row.magnitudes.num_keys = std::max(sequence.lens.kv_len - hidden, 0);
+  const std::int32_t end = std::max(sequence.lens.kv_len - hidden, 0);
+  if (shape.window > 0) row.first_key = std::max(end - shape.window, 0);
+  row.magnitudes.num_keys = end - row.first_key;
+  row.magnitudes.has_sink = shape.has_sinks;
   row.magnitudes.lse = -std::numeric_limits<double>::infinity();
-  if (row.magnitudes.num_keys == 0) return row;
   const std::vector<double> scores = naive_scores(shape, sequence, query, head, row);
-  const double maximum = *std::max_element(scores.begin(), scores.end());
-  double sum = 0.0;
+  double maximum = row.magnitudes.lse;
+  for (const double score : scores) maximum = std::max(maximum, score);
+  const double sink = shape.has_sinks ? static_cast<double>(sink_of(head)) : maximum;
+  if (shape.has_sinks) {
+    maximum = std::max(maximum, sink);
+    row.magnitudes.max_abs_score = std::max(row.magnitudes.max_abs_score, std::abs(sink));
+  }
+  if (std::isinf(maximum)) return row;
+  double sum = shape.has_sinks ? std::exp(sink - maximum) : 0.0;
   for (const double score : scores) sum += std::exp(score - maximum);
   row.magnitudes.lse = maximum + std::log(sum);
   const std::int32_t kv_head = head / (shape.num_heads_q / shape.num_heads_kv);
@@ -164,7 +187,8 @@ NaiveRow naive_row(const AttentionShape& shape, const SequenceData& sequence, st
     for (std::size_t dim = 0; dim < row.out.size(); ++dim) {
       const double value =
           sequence
-              .v[(key * to_size(shape.num_heads_kv) + to_size(kv_head)) * to_size(shape.head_dim) +
+              .v[((to_size(row.first_key) + key) * to_size(shape.num_heads_kv) + to_size(kv_head)) *
+                     to_size(shape.head_dim) +
                  dim];
       row.out[dim] += weight * value;
       row.abs_mass[dim] += weight * std::abs(value);
@@ -187,6 +211,8 @@ judge::Arithmetic arithmetic_of(const std::string& module, const AttentionShape&
   judge::Arithmetic arithmetic;
   arithmetic.head_dim = static_cast<std::uint32_t>(shape.head_dim);
   arithmetic.out_dtype = shape.dtype;
+  arithmetic.soft_cap = static_cast<double>(shape.soft_cap);
+  arithmetic.has_window = shape.window > 0;
   arithmetic.numerics.p_dtype = is_mma(module) ? shape.dtype : DType::f32;
   arithmetic.numerics.is_tensor_core = is_mma(module);
   if (is_hopper(module)) arithmetic.numerics.kv_tile = 64;
@@ -194,6 +220,10 @@ judge::Arithmetic arithmetic_of(const std::string& module, const AttentionShape&
 }
 
 }  // namespace
+
+float sink_of(std::int32_t head) {
+  return static_cast<float>(head % 3) * 3.5F - 2.0F;
+}
 
 AttentionCase make_case(const AttentionShape& shape, const std::vector<SequenceLens>& sequences) {
   AttentionCase data{shape, {}};
@@ -206,6 +236,7 @@ AttentionCase make_case(const AttentionShape& shape, const std::vector<SequenceL
     sequence.v = draw(rng, shape.dtype, kv_elems);
     sequence.q =
         draw(rng, shape.dtype, std::int64_t{lens.query_len} * shape.num_heads_q * shape.head_dim);
+    for (float& value : sequence.q) value *= shape.query_factor;
     data.sequences.push_back(sequence);
   }
   return data;
@@ -242,6 +273,9 @@ AttentionResult run_attention(const std::string& module, const AttentionCase& da
       ceil_div(batch.max_query_len, is_hopper(module) ? 128 : (is_mma(module) ? 64 : 4)));
   config.grid_y = static_cast<unsigned>(shape.num_heads_q);
   config.grid_z = static_cast<unsigned>(data.sequences.size());
+  std::vector<float> sinks;
+  for (std::int32_t head = 0; head < shape.num_heads_q; ++head) sinks.push_back(sink_of(head));
+  const gpu::CuDevicePtr sinks_or_null = shape.has_sinks ? bench.upload(sinks) : 0;
   const std::string entry =
       fmt::format("{}_{}_d{}", kernel_of(module), name(shape.dtype), shape.head_dim);
   bench.launch(entry, config,
@@ -249,7 +283,7 @@ AttentionResult run_attention(const std::string& module, const AttentionCase& da
                 bench.upload(batch.kv_lens), bench.upload(batch.block_table), out, lse,
                 static_cast<std::int32_t>(data.sequences.size()), batch.max_pages, shape.block_size,
                 shape.num_heads_q, shape.num_heads_kv, softmax_scale_log2(shape),
-                std::int32_t{shape.is_causal}});
+                std::int32_t{shape.is_causal}, soft_cap_scale(shape), sinks_or_null, shape.window});
   AttentionResult result;
   result.faults = bench.take_faults();
   result.out = numerics::widen(shape.dtype, bench.read(out, out_bytes));

@@ -27,7 +27,14 @@ struct AttentionShape {
   /// memory that there is: only its 64-bit offsets lead back.
   std::int32_t first_block = 0;
   bool is_causal = true;
+  float soft_cap = 0.0F;      ///< 0: none.
+  bool has_sinks = false;     ///< See sink_of.
+  std::int32_t window = 0;    ///< 0: none.
+  float query_factor = 1.0F;  ///< On the drawn queries, for scores of another size.
 };
+
+/// The sink of a query head: -2, 1.5, 5, -2, ..
+[[nodiscard]] float sink_of(std::int32_t head);
 
 /// A sequence with its data: values of the dtype, as f32.
 struct SequenceData {

@@ -118,6 +118,91 @@ TEST_P(AttentionContract, GivesEmptyRowsZeroAndMinusInfinity) {
   }
 }
 
+// Scores up to about 40, capped at 3: most are at one of the ends, and none may pass it.
+TEST_P(AttentionContract, CapsLargeScores) {
+  AttentionShape capped = shape(6, 2, 7);
+  capped.soft_cap = 3.0F;
+  capped.query_factor = 8.0F;
+  const AttentionCase data = make_case(capped, {{1, 1}, {1, 40}, {0, 7}, {17, 33}, {66, 97}});
+  const AttentionResult result = run(data);
+  expect_correct(GetParam().module, data, result);
+  // The LSE of n scores of at most 3 is at most 3 + ln n, and ln 97 = 4.575.
+  EXPECT_THAT(result.lse, testing::Each(testing::Le(7.58F)));
+}
+
+TEST_P(AttentionContract, HardlyChangesScoresFarBelowTheCap) {
+  AttentionShape capped = shape(2, 1, 16);
+  capped.soft_cap = 500.0F;
+  const AttentionCase data = make_case(capped, {{17, 33}});
+  expect_correct(GetParam().module, data, run(data));
+}
+
+TEST_P(AttentionContract, CountsASinkOncePerRow) {
+  AttentionShape with_sinks = shape(6, 2, 7);
+  with_sinks.has_sinks = true;
+  const AttentionCase data = make_case(with_sinks, {{1, 1}, {1, 40}, {0, 7}, {17, 33}, {66, 97}});
+  expect_correct(GetParam().module, data, run(data));
+}
+
+TEST_P(AttentionContract, GivesRowsWithoutKeysTheirSink) {
+  AttentionShape with_sinks = shape(3, 1, 16);
+  with_sinks.has_sinks = true;
+  const AttentionCase data = make_case(with_sinks, {{3, 2}, {2, 0}});
+  const AttentionResult result = run(data);
+  expect_correct(GetParam().module, data, result);
+  const auto head_dim = static_cast<std::size_t>(GetParam().head_dim);
+  for (const std::size_t row : {0U, 3U, 4U}) {
+    for (const std::size_t head : {0U, 1U, 2U}) {
+      const std::size_t index = row * 3 + head;
+      EXPECT_FLOAT_EQ(result.lse.at(index), sink_of(static_cast<std::int32_t>(head)));
+      for (std::size_t dim = 0; dim < head_dim; ++dim) {
+        EXPECT_EQ(bits({result.out.at(index * head_dim + dim)}), bits({0.0F}));
+      }
+    }
+  }
+}
+
+// One key; a tile (32) less one, and more than that by one; a page (7); hopper's tile (64); longer
+// than any row.
+TEST_P(AttentionContract, ShowsTheLastKeysOfAWindowOnly) {
+  for (const std::int32_t window : {1, 7, 31, 32, 33, 64, 65, 1000}) {
+    SCOPED_TRACE(window);
+    AttentionShape windowed = shape(2, 1, 7);
+    windowed.window = window;
+    const AttentionCase data =
+        make_case(windowed, {{1, 1}, {1, 97}, {0, 7}, {3, 2}, {17, 33}, {70, 135}});
+    expect_correct(GetParam().module, data, run(data));
+  }
+}
+
+TEST_P(AttentionContract, GivesARowTheSameBitsInAnyCallWithAWindow) {
+  AttentionShape windowed = shape(2, 1, 16);
+  windowed.window = 40;
+  windowed.has_sinks = true;
+  const AttentionCase whole = make_case(windowed, {{66, 140}});
+  const AttentionResult all = run(whole);
+  for (const std::int32_t first : {0, 3, 50}) {
+    const AttentionResult part = run(only_queries(whole, first, 7));
+    const auto begin = static_cast<std::ptrdiff_t>(first) * 2;
+    const std::vector<float> lse{all.lse.begin() + begin, all.lse.begin() + begin + 14};
+    EXPECT_EQ(bits(part.lse), bits(lse)) << first;
+    const std::ptrdiff_t dims = GetParam().head_dim;
+    const std::vector<float> out{all.out.begin() + begin * dims,
+                                 all.out.begin() + (begin + 14) * dims};
+    EXPECT_EQ(bits(part.out), bits(out)) << first;
+  }
+}
+
+TEST_P(AttentionContract, CapsAndCountsSinksWithinAWindow) {
+  AttentionShape all = shape(6, 2, 7);
+  all.soft_cap = 5.0F;
+  all.query_factor = 4.0F;
+  all.has_sinks = true;
+  all.window = 20;
+  const AttentionCase data = make_case(all, {{1, 1}, {1, 40}, {2, 0}, {17, 33}, {66, 97}});
+  expect_correct(GetParam().module, data, run(data));
+}
+
 // Also where queries outnumber keys, and over tile limits of keys (32, 64) and queries (4, 16, 64).
 TEST_P(AttentionContract, ShowsEveryQueryAllKeysWithoutTheCausalMask) {
   AttentionShape all_keys = shape(4, 2, 7);

@@ -58,6 +58,24 @@ TEST_P(AttentionMutants, LseBase2DiffersInTheLseOnly) {
   }
 }
 
+// Of 20 queries on 45 keys with a window of 6, query i sees keys 20 + i .. 25 + i, and with the
+// defect max(i - 5, 0) .. 25 + i.
+TEST_P(AttentionMutants, LocalWindowShowsKeysBeforeTheWindow) {
+  AttentionCase data = mutant_case();
+  data.shape.window = 6;
+  const AttentionResult wrong =
+      run_attention("kernels/mutants/" + GetParam() + "_local_window", data);
+  const AttentionResult right = run_attention("kernels/" + GetParam(), data);
+  EXPECT_THAT(wrong.faults, IsEmpty());
+  for (std::size_t row = 0; row < right.lse.size(); ++row) {
+    EXPECT_GT(wrong.lse[row], right.lse[row]) << row;
+  }
+  // Where the call has all keys, its numbers are positions.
+  data = make_case(data.shape, {{45, 45}});
+  EXPECT_EQ(run_attention("kernels/mutants/" + GetParam() + "_local_window", data).lse,
+            run_attention("kernels/" + GetParam(), data).lse);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, AttentionMutants, testing::Values("attention_fma", "attention_mma"),
                          [](const auto& test) { return test.param; });
 
@@ -72,6 +90,19 @@ auto unwritten_read(MemorySpace space, const std::string& source_file) {
 TEST(AttentionFmaMutants, PageRoundedReadsUnwrittenPageTails) {
   EXPECT_THAT(run_mutant("attention_fma_page_rounded").faults,
               unwritten_read(MemorySpace::global, "kernels/attention_fma.cuh"));
+}
+
+TEST(AttentionFmaMutants, CappedMaskBringsBackWhatTheMaskTookOut) {
+  AttentionCase data = mutant_case();
+  const auto lse = [&data](const std::string& module) { return run_attention(module, data).lse; };
+  EXPECT_EQ(lse("kernels/mutants/attention_fma_capped_mask"), lse("kernels/attention_fma"));
+  data.shape.soft_cap = 2.0F;
+  const std::vector<float> wrong = lse("kernels/mutants/attention_fma_capped_mask");
+  const std::vector<float> right = lse("kernels/attention_fma");
+  // Query i sees 26 + i keys of one tile of 32, or of two: the sixth sees all of one.
+  for (std::size_t row = 0; row < right.size(); ++row) {
+    EXPECT_EQ(wrong[row] > right[row], row != 6) << row;
+  }
 }
 
 TEST(AttentionFmaMutants, UnguardedEmptyRowDividesByZero) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -48,11 +49,29 @@ RowProblem any_row() {
   return row;
 }
 
+/// Some of: a cap that most scores exceed or none comes near, a sink, and a window that begins in
+/// the middle of a tile.
+RowProblem any_row_with_features() {
+  RowProblem row = any_row();
+  row.soft_cap = *rc::gen::element(0.0F, 0.5F, 5.0F, 50.0F, 1000.0F);
+  if (*rc::gen::arbitrary<bool>()) row.sink = *rc::gen::element(0.0F, -90.0F, 1.5F, 10.0F, 99.0F);
+  row.keys_before = *rc::gen::inRange<std::size_t>(0, 32);
+  return row;
+}
+
+Arithmetic arithmetic_of(const RowProblem& row) {
+  Arithmetic arithmetic;
+  arithmetic.head_dim = static_cast<std::uint32_t>(row.head_dim());
+  arithmetic.out_dtype = row.dtype;
+  arithmetic.numerics.p_dtype = row.is_tensor_core ? row.dtype : DType::f32;
+  arithmetic.numerics.is_tensor_core = row.is_tensor_core;
+  arithmetic.soft_cap = static_cast<double>(row.soft_cap);
+  arithmetic.has_window = row.keys_before > 0;
+  return arithmetic;
+}
+
 RowBound bound_of(const RowProblem& row, const ExactRow& expected) {
-  const DType p_dtype = row.is_tensor_core ? row.dtype : DType::f32;
-  return {
-      {static_cast<std::uint32_t>(row.head_dim()), row.dtype, {p_dtype, row.is_tensor_core, 32}},
-      expected.magnitudes};
+  return {arithmetic_of(row), expected.magnitudes};
 }
 
 /// Largest error / bound of the row's elements.
@@ -77,13 +96,57 @@ RC_GTEST_PROP(RowBound, HoldsForACorrectKernel, ()) {
   RC_ASSERT(output_ratio(found, expected, bound) <= 1.0);
 }
 
+RC_GTEST_PROP(RowBound, HoldsForSoftCapsSinksAndWindows, ()) {
+  const RowProblem row = any_row_with_features();
+  const RowResult found = test::emulate(row);
+  const ExactRow expected = exact(row);
+  const RowBound bound = bound_of(row, expected);
+  RC_ASSERT(within(found.lse, expected.result.lse, bound.lse()));
+  RC_ASSERT(output_ratio(found, expected, bound) <= 1.0);
+}
+
+// With q = 0 a sink of 0 counts as one key, and the bound is as tight as without it: 7 keys and the
+// sink are told from 7 keys and from 9.
+TEST(RowBound, TellsOneSinkFromNoneAndTwo) {
+  RowProblem row;
+  row.q.assign(32, 0.0F);
+  row.k.assign(7 * 32, 1.0F);
+  row.v.assign(7 * 32, 1.0F);
+  row.sink = 0.0F;
+  const ExactRow expected = exact(row);
+  const RowBound bound = bound_of(row, expected);
+  EXPECT_TRUE(within(test::emulate(row).lse, expected.result.lse, bound.lse()));
+  EXPECT_TRUE(within(std::log(8.0), expected.result.lse, bound.lse()));
+  EXPECT_FALSE(within(std::log(7.0), expected.result.lse, bound.lse()));
+  EXPECT_FALSE(within(std::log(9.0), expected.result.lse, bound.lse()));
+  EXPECT_LT(bound.lse(), 1e-5);
+}
+
+// A kernel that leaves the cap out of scores which exceed it cannot pass, nor one that uses
+// another.
+TEST(RowBound, FailsAKernelWithoutTheCap) {
+  RowProblem row;
+  row.q.assign(32, 1.0F);
+  row.k.assign(64, 0.0F);
+  row.v.assign(64, 1.0F);
+  std::fill(row.k.begin() + 32, row.k.end(), 0.0625F);  // Scores 0 and 2.
+  row.soft_cap = 2.0F;
+  const ExactRow expected = exact(row);
+  const RowBound bound = bound_of(row, expected);
+  // ln(1 + e^(2 tanh 1)) = ln(1 + e^1.52319) = 1.72041
+  EXPECT_NEAR(expected.result.lse, 1.72041, 1e-5);
+  EXPECT_TRUE(within(test::emulate(row).lse, expected.result.lse, bound.lse()));
+  row.soft_cap = 0.0F;
+  EXPECT_FALSE(within(test::emulate(row).lse, expected.result.lse, bound.lse()));
+  row.soft_cap = 2.001F;
+  EXPECT_FALSE(within(test::emulate(row).lse, expected.result.lse, bound.lse()));
+}
+
 RowBound merged_bound_of(const RowProblem& row, const ExactRow& expected,
                          const MergeNumerics& merge) {
-  const DType p_dtype = row.is_tensor_core ? row.dtype : DType::f32;
-  return {{static_cast<std::uint32_t>(row.head_dim()),
-           row.dtype,
-           {p_dtype, row.is_tensor_core, 32, merge}},
-          expected.magnitudes};
+  Arithmetic arithmetic = arithmetic_of(row);
+  arithmetic.numerics.merge = merge;
+  return {arithmetic, expected.magnitudes};
 }
 
 /// 0 = the first of `partials` + 1 ascending key numbers; neighbours may be equal: no keys.

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "cpverify/dtype.hpp"
@@ -18,6 +20,9 @@ struct RowProblem {
   DType dtype = DType::f32;
   bool is_tensor_core = false;
   float softmax_scale = 1.0F;
+  float soft_cap = 0.0F;        ///< 0: none.
+  std::optional<float> sink;    ///< Logit of a term without a value.
+  std::size_t keys_before = 0;  ///< Of the first tile, which a window hides.
   std::vector<float> q;
   std::vector<float> k;
   std::vector<float> v;
@@ -55,24 +60,34 @@ class Accumulator {
   bool is_truncating_;
 };
 
+/// A score in base 2, capped as kernels/attention_policy.cuh does it.
+inline float scaled_score(const RowProblem& row, float score) {
+  const auto scale = static_cast<double>(row.softmax_scale);
+  constexpr double kLog2E = 1.4426950408889634;
+  if (row.soft_cap == 0.0F) return score * static_cast<float>(scale * kLog2E);
+  const auto cap = static_cast<double>(row.soft_cap);
+  const float argument = score * static_cast<float>(scale / cap) * (2.0F * 1.442695041F);
+  const float capped = 1.0F - 2.0F / (numerics::exp2_approx(argument) + 1.0F);
+  return capped * static_cast<float>(cap * kLog2E);
+}
+
 /// Online softmax in f32, tiles of 32 keys: what a correct kernel computes.
 inline RowResult emulate(const RowProblem& row) {
   const std::size_t dims = row.head_dim();
   const Accumulator mma{row.is_tensor_core};
-  const auto scale_log2 =
-      static_cast<float>(static_cast<double>(row.softmax_scale) * 1.4426950408889634);
-  float maximum = -INFINITY;
-  float sum = 0.0F;
+  float maximum = row.sink ? *row.sink * 1.442695041F : -INFINITY;
+  float sum = row.sink ? 1.0F : 0.0F;
   std::vector<float> out(dims, 0.0F);
-  for (std::size_t first = 0; first < row.num_keys(); first += 32) {
-    const std::size_t last = std::min(first + 32, row.num_keys());
+  std::size_t tile = 32 - row.keys_before;
+  for (std::size_t first = 0; first < row.num_keys(); first += std::exchange(tile, 32)) {
+    const std::size_t last = std::min(first + tile, row.num_keys());
     std::vector<float> scores;
     float tile_maximum = maximum;
     for (std::size_t key = first; key < last; ++key) {
       float score = 0.0F;
       for (std::size_t d = 0; d < dims; ++d)
         score = mma.add_product(score, row.q[d], row.k[key * dims + d]);
-      scores.push_back(score * scale_log2);
+      scores.push_back(scaled_score(row, score));
       tile_maximum = std::max(tile_maximum, scores.back());
     }
     const float rescale = numerics::exp2_approx(maximum - tile_maximum);
@@ -116,12 +131,20 @@ inline ExactRow exact(const RowProblem& row) {
       magnitude += std::abs(product);
     }
     const auto scale = static_cast<double>(row.softmax_scale);
-    scores.push_back(scale * score);
+    const auto cap = static_cast<double>(row.soft_cap);
+    score *= scale;
+    scores.push_back(row.soft_cap > 0.0F ? cap * std::tanh(score / cap) : score);
     exact.magnitudes.max_abs_score = std::max(exact.magnitudes.max_abs_score, scale * magnitude);
   }
-  double maximum = scores.front();
+  double maximum = row.sink ? static_cast<double>(*row.sink) : scores.front();
   for (const double score : scores) maximum = std::max(maximum, score);
   double sum = 0.0;
+  if (row.sink) {
+    const auto sink = static_cast<double>(*row.sink);
+    exact.magnitudes.has_sink = true;
+    exact.magnitudes.max_abs_score = std::max(exact.magnitudes.max_abs_score, std::abs(sink));
+    sum = std::exp(sink - maximum);
+  }
   exact.result.out.assign(dims, 0.0);
   exact.abs_mass.assign(dims, 0.0);
   for (std::size_t key = 0; key < row.num_keys(); ++key) {

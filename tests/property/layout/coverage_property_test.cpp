@@ -72,7 +72,9 @@ void add_query(const AttentionPart& part, std::int64_t query, std::int64_t end,
                std::map<Pair, int>& pairs) {
   for (std::int64_t key = -4; key < end; ++key) {
     const bool is_seen = !part.diagonal || key <= query + *part.diagonal;
-    if (!is_seen || !is_member(part.keys, key)) continue;
+    const bool is_before_window =
+        part.diagonal && part.window > 0 && key <= query + *part.diagonal - part.window;
+    if (!is_seen || is_before_window || !is_member(part.keys, key)) continue;
     for (std::uint32_t head = 0; head < part.heads.count; ++head) {
       ++pairs[{part.replica, part.heads.first + head, query, key}];
     }
@@ -97,7 +99,11 @@ bool is_right(const RequestSplit& split, std::uint32_t num_heads) {
   for (std::uint32_t replica = 0; replica < split.num_replicas; ++replica) {
     for (std::uint32_t head = 0; head < num_heads; ++head) {
       for (std::int64_t query = split.row.computed; query < total; ++query) {
-        for (std::int64_t key = 0; key <= query; ++key) expected[{replica, head, query, key}] = 1;
+        for (std::int64_t key = 0; key <= query; ++key) {
+          if (split.window == 0 || key > query - split.window) {
+            expected[{replica, head, query, key}] = 1;
+          }
+        }
       }
     }
   }
@@ -124,6 +130,9 @@ SplitSpec any_spec() {
   }
   if (spec.kind == SplitKind::pcp_virtual_batch && spec.dcp > 1)
     spec.dcp = spec.cp * (spec.dcp - 1);
+  if (computes_whole_rows(spec) && *rc::gen::arbitrary<bool>()) {
+    spec.window = *rc::gen::inRange<std::int64_t>(1, 30);
+  }
   spec.num_heads_q = 1;
   const bool has_slices = spec.kind != SplitKind::zigzag && spec.kind != SplitKind::interleave;
   if (has_slices) spec.num_heads_q = std::lcm(spec.cp, spec.dcp);
@@ -165,7 +174,7 @@ RequestSplit first_request(Case any) {
 /// Moves a bound, drops a part, doubles one, or shifts a mask.
 void damage(AttentionPart& part) {
   const std::int64_t shift = *rc::gen::elementOf(std::vector<std::int64_t>{-2, -1, 1, 2});
-  switch (*rc::gen::inRange(0, 6)) {
+  switch (*rc::gen::inRange(0, 7)) {
     case 0:
       part.keys.begin += shift;
       break;
@@ -180,6 +189,9 @@ void damage(AttentionPart& part) {
       break;
     case 4:
       if (part.diagonal) *part.diagonal += shift;
+      break;
+    case 5:
+      if (part.window > 0) part.window = std::max<std::int64_t>(part.window + shift, 0);
       break;
     default:
       if (part.keys.period > 1 && part.keys.low + part.keys.run < part.keys.period) {
@@ -231,7 +243,8 @@ RC_GTEST_PROP(CoverageProperty, NamesAQueryAndKeysThatAreWrong, ()) {
       for (std::uint32_t replica = 0; replica < split.num_replicas; ++replica) {
         const auto found = pairs.find({replica, problem.heads.first, query, key});
         const int times = found == pairs.end() ? 0 : found->second;
-        const bool is_visible = key >= 0 && key <= query;
+        const bool is_visible =
+            key >= 0 && key <= query && (split.window == 0 || key > query - split.window);
         is_true = is_true || times != (is_visible ? 1 : 0);
       }
     }

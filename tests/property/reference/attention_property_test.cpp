@@ -72,14 +72,19 @@ void assert_row(const StepReference& got, std::size_t row, const NaiveRow& want)
 void assert_token(const StepReference& got, std::size_t token, ElementIndex query,
                   const ModelSpec& model, const ElementValue& value) {
   const std::size_t num_keys = query.position + 1;
-  RC_ASSERT(got.num_keys[token] == static_cast<std::int64_t>(num_keys));
+  const auto window = static_cast<std::size_t>(model.sliding_window);
+  const std::size_t first_key = window > 0 && num_keys > window ? num_keys - window : 0;
+  RC_ASSERT(got.num_keys[token] == static_cast<std::int64_t>(num_keys - first_key));
   for (query.head = 0; query.head < got.num_heads_q; ++query.head) {
-    assert_row(got, token * got.num_heads_q + query.head, naive_row(model, value, query, num_keys));
+    const float* const sink = model.sinks.empty() ? nullptr : &model.sinks[query.head];
+    assert_row(got, token * got.num_heads_q + query.head,
+               naive_row(model, value, query, num_keys, first_key, sink));
   }
 }
 
 void assert_step(const Problem& problem, const ElementValue& value) {
-  const StepReference got = step_reference(problem, 0, data_of(problem, value));
+  const StepReference got =
+      step_reference(problem, 0, data_of(problem, value), 0, problem.scenario.model.sinks);
   std::size_t token = 0;
   for (const StepRow& row : problem.steps[0].rows) {
     for (std::int64_t index = 0; index < row.scheduled; ++index) {
@@ -94,6 +99,20 @@ void assert_step(const Problem& problem, const ElementValue& value) {
 TEST(ReferenceAttentionProperty, AgreesWithATripleLoop) {
   RC_ASSERT(rc::check([] {
     const Problem problem = any_problem();
+    assert_step(problem, any_values());
+  }));
+}
+
+TEST(ReferenceAttentionProperty, AgreesWithATripleLoopOnCapsSinksAndWindows) {
+  RC_ASSERT(rc::check([] {
+    Problem problem = any_problem();
+    ModelSpec& model = problem.scenario.model;
+    model.soft_cap = *rc::gen::element(0.0F, 0.25F, 3.0F, 50.0F, 1000.0F);
+    model.sliding_window = *rc::gen::element<std::int64_t>(0, 1, 2, 7, 16, 40, 200);
+    model.has_sinks = *rc::gen::arbitrary<bool>();
+    for (std::uint32_t head = 0; model.has_sinks && head < model.num_heads_q; ++head) {
+      model.sinks.push_back(*rc::gen::element(-80.0F, -1.0F, 0.0F, 2.5F, 60.0F));
+    }
     assert_step(problem, any_values());
   }));
 }

@@ -35,8 +35,8 @@ Entries attention_entries(const std::string& module, const std::vector<std::stri
   for (const std::string& dtype : dtypes) {
     for (const char* head_dim : {"32", "64", "128"}) {
       // Eight tensors, then num_seqs, max_pages, block_size, two head counts, softmax_scale_log2,
-      // is_causal.
-      entries[fmt::format("{}_{}_d{}", module, dtype, head_dim)] = types_of("ppppppppiiiiifi");
+      // is_causal, soft_cap_scale, sinks, window.
+      entries[fmt::format("{}_{}_d{}", module, dtype, head_dim)] = types_of("ppppppppiiiiififpi");
     }
   }
   return entries;
@@ -111,8 +111,10 @@ std::vector<std::string> modules() {
 
 std::vector<std::string> mutants() {
   std::vector<std::string> files;
-  for (const char* name : {"attention_fma_causal_plus_one",
+  for (const char* name : {"attention_fma_capped_mask",
+                           "attention_fma_causal_plus_one",
                            "attention_fma_empty_row_finite",
+                           "attention_fma_local_window",
                            "attention_fma_lse_base2",
                            "attention_fma_page_rounded",
                            "attention_fma_unguarded_empty_row",
@@ -121,6 +123,7 @@ std::vector<std::string> mutants() {
                            "attention_mma_divergent_barrier",
                            "attention_mma_divergent_shuffle",
                            "attention_mma_empty_row_finite",
+                           "attention_mma_local_window",
                            "attention_mma_lse_base2",
                            "attention_mma_missing_barrier",
                            "attention_mma_no_trailing_barrier",

@@ -42,12 +42,23 @@ TEST(Cost, CountsThePairsOfThePublishedExamples) {
   EXPECT_EQ(pairs(batch_of(SplitKind::interleave, 4, {{0, 1024, false}})).back(), 131584);
 }
 
+// 17 tokens, window 3: 1 + 2 + 15 * 3 = 48 pairs, of which the first of 4 ranks has tokens 0-2 and
+// 15-16: 1 + 2 + 3 + 2 * 3 = 12.
+TEST(Cost, CountsThePairsOfAWindow) {
+  SplitSpec spec;
+  spec.kind = SplitKind::zigzag;
+  spec.cp = 4;
+  spec.window = 3;
+  EXPECT_THAT(pairs(BatchSplit{spec, {{0, 17, false}}}), ElementsAre(12, 12, 12, 12));
+}
+
 std::int64_t enumerated_pairs(const AttentionPart& part) {
   std::int64_t pairs = 0;
   for (std::int64_t x = 0; x < 20; ++x) {
     for (std::int64_t k = 0; k < 20; ++k) {
       const bool is_seen = contains(part.queries, x) && contains(part.keys, k) &&
-                           k <= x + part.diagonal.value_or(20);
+                           k <= x + part.diagonal.value_or(20) &&
+                           (part.window == 0 || k > x + part.diagonal.value_or(0) - part.window);
       pairs += is_seen ? 1 : 0;
     }
   }
@@ -60,9 +71,11 @@ TEST(Cost, CountsPairsAsEnumerationDoes) {
   for (const TokenSet& queries : sets) {
     for (const TokenSet& keys : sets) {
       for (std::int64_t diagonal = -7; diagonal < 8; ++diagonal) {
-        const AttentionPart part{0, 0, {0, 1}, queries, keys, diagonal};
-        EXPECT_EQ(count_pairs(part), enumerated_pairs(part))
-            << text(queries) << ' ' << text(keys) << ' ' << diagonal;
+        for (const std::int64_t window : {0, 1, 3, 30}) {
+          const AttentionPart part{0, 0, {0, 1}, queries, keys, diagonal, window};
+          EXPECT_EQ(count_pairs(part), enumerated_pairs(part))
+              << text(queries) << ' ' << text(keys) << ' ' << diagonal << ' ' << window;
+        }
       }
     }
   }

@@ -52,6 +52,46 @@ SplitProblems problems_of(const RequestSplit& split, std::uint32_t num_heads = 1
   return problems;
 }
 
+// Blocks of 2 of 8 tokens behind 4, a window of 3: query x sees x - 2 .. x.
+TEST(CheckPairs, KnowWindows) {
+  SplitSpec spec = spec_of(SplitKind::zigzag, 2);
+  spec.window = 3;
+  const BatchSplit batch{spec, {{4, 8, false}}};
+  EXPECT_THAT(problems_of(batch.request(0)).kept, IsEmpty());
+
+  RequestSplit longer = batch.request(0);
+  longer.parts.front().window = 4;
+  const SplitProblems found = problems_of(longer);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.kept.front().fault, SplitFault::hidden_pair);
+  EXPECT_THAT(found.kept.front().message,
+              HasSubstr("query 4 of request 0 sees, though it must not, keys [1, 2)"));
+
+  RequestSplit shorter = batch.request(0);
+  shorter.parts.front().window = 2;
+  ASSERT_FALSE(problems_of(shorter).empty());
+  EXPECT_EQ(problems_of(shorter).kept.front().fault, SplitFault::missing_pair);
+
+  RequestSplit without = batch.request(0);
+  without.parts.front().window = 0;
+  EXPECT_FALSE(problems_of(without).empty());
+}
+
+TEST(CheckPairs, KnowWindowsOfAMillionTokens) {
+  SplitSpec spec = spec_of(SplitKind::interleave, 128);
+  spec.window = 4096;
+  const BatchSplit batch{spec, {{0, 1'000'000, false}}};
+  EXPECT_TRUE(check_batch(batch).empty());
+}
+
+TEST(BatchSplit, RefusesWindowsWhereKeysAreCutUp) {
+  for (const SplitKind kind : {SplitKind::dcp, SplitKind::ring, SplitKind::pcp_head_tail}) {
+    SplitSpec spec = spec_of(kind, 2);
+    spec.window = 4;
+    EXPECT_THROW((BatchSplit{spec, {{0, 8, false}}}), InputError) << name(kind);
+  }
+}
+
 TEST(ShardLength, IsThatOfThePublishedTables) {
   // Two shards: lengths 1, 5, 17, 20, 33, 37 with interleave 1, 4 and 16.
   EXPECT_THAT(lengths(2, 1, 5), ElementsAre(3, 2));

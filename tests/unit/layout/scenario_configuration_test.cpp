@@ -46,6 +46,19 @@ TEST(ScenarioConfiguration, OfDcpHasNoPrefillRanks) {
   EXPECT_EQ(c.requests, 3);
 }
 
+TEST(ScenarioConfiguration, HasTheFeaturesOfTheModel) {
+  Scenario scenario = scenario_on(System::vllm);
+  const Configuration plain = scenario_configuration(scenario, StrategyKind::dcp);
+  scenario.model.soft_cap = 30.0F;
+  scenario.model.has_sinks = true;
+  scenario.model.sliding_window = 128;
+  const Configuration c = scenario_configuration(scenario, StrategyKind::dcp);
+  for (const Feature feature : {Feature::soft_cap, Feature::sinks, Feature::sliding_window}) {
+    EXPECT_FALSE(plain.has(feature)) << name(feature);
+    EXPECT_TRUE(c.has(feature)) << name(feature);
+  }
+}
+
 TEST(ScenarioConfiguration, OfZigzagHasNoShards) {
   const Configuration c = scenario_configuration(scenario_on(System::vllm), StrategyKind::zigzag);
   EXPECT_EQ(c.cp, 2);

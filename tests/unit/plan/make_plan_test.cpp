@@ -96,7 +96,8 @@ TEST_F(SinglePlan, PassesKernelArgumentsInTheContractsOrder) {
   const Launch& attention = launch_labelled(rank(), "attention of all rows");
   EXPECT_THAT(argument_texts(rank(), attention),
               ElementsAre("q", "k_pool", "v_pool", "cu_seqlens_q", "kv_lens", "block_table", "out",
-                          "lse", "s32 2", "s32 2", "s32 16", "s32 4", "s32 2", "f32", "s32 1"));
+                          "lse", "s32 2", "s32 2", "s32 16", "s32 4", "s32 2", "f32", "s32 1",
+                          "f32", "s64 0", "s32 0"));
   EXPECT_EQ(attention.entry, "attention_fma_f32_d32");
   EXPECT_THAT(attention.grid, ElementsAre(1, 4, 2));
   EXPECT_EQ(attention.shared_bytes, 0U);
@@ -208,7 +209,7 @@ TEST_F(ZigzagPlan, PassesKernelArgumentsInTheContractsOrder) {
   EXPECT_THAT(argument_texts(rank, launch_labelled(rank, "attention of the late blocks")),
               ElementsAre("q_local+384", "k_pool", "v_pool", "cu_seqlens_q_next", "kv_lens_next",
                           "block_table", "out_local+384", "lse_local+12", "s32 1", "s32 2",
-                          "s32 16", "s32 4", "s32 2", "f32", "s32 1"));
+                          "s32 16", "s32 4", "s32 2", "f32", "s32 1", "f32", "s64 0", "s32 0"));
 }
 
 // M rows of 2 * 2 * 32 elements, and of 4 * 32.

@@ -51,6 +51,60 @@ TEST(StepReference, OneKeyIsItsOwnAnswer) {
   EXPECT_EQ(result.num_keys, (std::vector<std::int64_t>{1}));
 }
 
+// A window of 2 over v_j = j after 3 computed tokens: token 3 sees 2 and 3, token 4 sees 3 and 4.
+TEST(StepReference, AWindowShowsTheLastKeys) {
+  Problem problem = one_head(2, 3);
+  problem.scenario.model.sliding_window = 2;
+  const auto data = data_of(problem, [](const ElementIndex& index) {
+    return index.tensor == TensorKind::v ? static_cast<float>(index.position) : 1.0F;
+  });
+  const StepReference result = step_reference(problem, 0, data);
+  EXPECT_EQ(result.num_keys, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_NEAR(result.out[0], 2.5, 1e-12);
+  EXPECT_NEAR(result.out[4], 3.5, 1e-12);
+  EXPECT_NEAR(result.lse[0], 2.0 + std::log(2.0), 1e-12);
+  EXPECT_EQ(result.max_abs_value, (std::vector<double>{3.0, 4.0}));
+}
+
+// One key of score 12 and value v, and a sink of 12: each weighs a half. A sink of 11 leaves the
+// key 1 / (1 + e^-1) = 0.731058...
+TEST(StepReference, ASinkTakesItsShareWithoutAValue) {
+  const Problem problem = one_head(1, 0);
+  const auto data = data_of(problem, [](const ElementIndex& index) {
+    if (index.tensor == TensorKind::q) return 2.0F;
+    return index.tensor == TensorKind::k ? 3.0F : 8.0F;
+  });
+  const StepReference half = step_reference(problem, 0, data, 1, {12.0F});
+  EXPECT_TRUE(half.has_sinks);
+  EXPECT_NEAR(half.out[0], 4.0, 1e-12);
+  EXPECT_NEAR(half.lse[0], 12.0 + std::log(2.0), 1e-12);
+  EXPECT_EQ(half.num_keys, (std::vector<std::int64_t>{1}));
+  const StepReference less = step_reference(problem, 0, data, 1, {11.0F});
+  EXPECT_NEAR(less.out[0], 8.0 * 0.7310585786300049, 1e-12);
+  EXPECT_EQ(less.max_abs_score, (std::vector<double>{12.0}));
+  EXPECT_EQ(step_reference(problem, 0, data, 1, {-13.0F}).max_abs_score,
+            (std::vector<double>{13.0}));
+}
+
+// 3 tanh(12 / 3) = 3 * 0.999329299739067; the magnitude of scores is that before the cap.
+TEST(StepReference, CapsScores) {
+  Problem problem = one_head(1, 0);
+  problem.scenario.model.soft_cap = 3.0F;
+  const auto data = data_of(problem, [](const ElementIndex& index) {
+    return index.tensor == TensorKind::q ? -2.0F : 3.0F;
+  });
+  const StepReference result = step_reference(problem, 0, data);
+  EXPECT_NEAR(result.lse[0], -3.0 * 0.999329299739067, 1e-12);
+  EXPECT_EQ(result.max_abs_score, (std::vector<double>{12.0}));
+}
+
+TEST(StepReference, RefusesSinksThatAreNotOneForEachHead) {
+  const Problem problem = one_head(1, 0);
+  const auto data = data_of(problem, [](const ElementIndex& /*index*/) { return 1.0F; });
+  EXPECT_THROW(static_cast<void>(step_reference(problem, 0, data, 1, {1.0F, 2.0F})),
+               std::invalid_argument);
+}
+
 // Two new tokens after 3 computed: 4 and 5 equal keys of score 0.5 * 4 * 1 = 2, v_j = j.
 TEST(StepReference, EqualKeysGiveTheMeanAndLogNPlusScore) {
   const Problem problem = one_head(2, 3);

@@ -82,6 +82,12 @@ TEST(InputBytes, APoisonedPadRowIsNan) {
   }
 }
 
+TEST(SinkBytes, AreThoseOfTheBuffersHeads) {
+  const Buffer buffer{
+      "sinks", BufferRole::input, DType::f32, {2}, {}, InputSlice{TensorKind::sinks, {1, 2}}, {}};
+  EXPECT_EQ(floats(sink_bytes(buffer, {0.5F, 1.5F, 2.5F, 3.5F})), (std::vector<float>{1.5F, 2.5F}));
+}
+
 // Pool of 2 blocks of 2 slots; request 0's token 3 is cached in slot 3.
 TEST(InitialPoolBytes, HoldsCachedTokensAndCanariesElsewhere) {
   Problem problem;

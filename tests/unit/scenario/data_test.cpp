@@ -236,6 +236,30 @@ TEST(Data, KeepsScoresWhenTheScenarioScalesThem) {
   for (std::size_t i = 0; i < normal.size(); ++i) ASSERT_EQ(half[i], 2.0F * normal[i]);
 }
 
+std::vector<float> sinks_of(const std::string& sinks, DataMode mode, const std::string& rest = "") {
+  const std::string text =
+      "model: {num_heads_q: 4, num_heads_kv: 2, head_dim: 64, dtype: bf16" + sinks +
+      "}\ntopology: {cp: 2}\ncache: {block_size: 16}\nrequests: [{id: a, prompt: 9}]\n" + rest;
+  return sink_logits(parse_scenario(text, "x.yaml"), mode);
+}
+
+TEST(Sinks, AreDrawnFromTheSeedOrGivenAndZeroWhereTheyAreCounted) {
+  const std::vector<float> drawn = sinks_of(", sinks: true", DataMode::random);
+  EXPECT_EQ(drawn.size(), 4U);
+  for (const float logit : drawn) {
+    EXPECT_GE(logit, 0.0F);
+    EXPECT_LT(logit, 6.0F);
+  }
+  EXPECT_NE(drawn[0], drawn[1]);
+  EXPECT_EQ(drawn, sinks_of(", sinks: true", DataMode::poison));
+  EXPECT_NE(drawn, sinks_of(", sinks: true", DataMode::random, "data: {seed: 1}\n"));
+  const std::string given = ", sinks: [1, -2, 3, 4]";
+  EXPECT_EQ(sinks_of(given, DataMode::random), (std::vector<float>{1.0F, -2.0F, 3.0F, 4.0F}));
+  EXPECT_EQ(sinks_of(given, DataMode::count), std::vector<float>(4, 0.0F));
+  EXPECT_TRUE(sinks_of("", DataMode::random).empty());
+  EXPECT_TRUE(sinks_of(", sinks: false", DataMode::count).empty());
+}
+
 TEST(Data, StaysFiniteInF16AtTheSmallestScale) {
   const std::vector<RequestData> data =
       data_of({.model = "model: {num_heads_q: 1, num_heads_kv: 1, head_dim: 32, dtype: f16, "

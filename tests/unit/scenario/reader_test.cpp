@@ -26,6 +26,9 @@ TEST(Reader, FillsInTheDefaults) {
   EXPECT_EQ(scenario.description, "");
   EXPECT_EQ(scenario.model.attention, AttentionKind::gqa);
   EXPECT_EQ(scenario.model.softmax_scale, 0.125F);  // 1 / sqrt(64)
+  EXPECT_EQ(scenario.model.soft_cap, 0.0F);
+  EXPECT_FALSE(scenario.model.has_sinks);
+  EXPECT_EQ(scenario.model.sliding_window, 0);
   EXPECT_EQ(scenario.topology.tp, 1U);
   EXPECT_THAT(scenario.strategies, ElementsAre(StrategyKind::single, StrategyKind::zigzag));
   EXPECT_EQ(scenario.attention_kernel, AttentionKernel::automatic);
