@@ -45,12 +45,7 @@ void ClusterRacecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept 
   started_ = 1;
   ctas_.front() = cta;
   for (Shared& shared : shared_) {
-    if (shared.races != nullptr) shared.races->reset();
     if (shared.proxies != nullptr) shared.proxies->reset();
-  }
-  for (auto& [base, maps] : global_) {
-    maps.warps.reset();
-    maps.clusters.absorb();
   }
   mbarriers_.clear();
   barrier_ = {};
@@ -58,29 +53,18 @@ void ClusterRacecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept 
   cluster_order_.begin_cta(cta);
 }
 
-/// Later touches of the same bytes need new labels.
-void ClusterRacecheck::absorb_all() noexcept {
-  for (Shared& shared : shared_) {
-    if (shared.races != nullptr) shared.races->absorb();
-  }
-  for (auto& [base, maps] : global_) maps.warps.absorb();
-}
-
 void ClusterRacecheck::begin_warp(std::uint32_t rank, std::uint32_t warp) {
   if (!order_.run(rank, warp)) return;
-  absorb_all();
   cluster_order_.run_cta(ctas_[rank]);
 }
 
 void ClusterRacecheck::on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept {
   order_.synchronise(rank, warps);
-  absorb_all();
 }
 
 void ClusterRacecheck::on_fence(const ExecutionPoint& point) noexcept {
   begin_warp(point.rank, point.warp);
   order_.fence();
-  absorb_all();
   cluster_order_.fence();
 }
 
@@ -99,7 +83,6 @@ void ClusterRacecheck::meet(BarrierClocks& clocks, MbarrierEvent event, MemoryOr
         return;
       }
       order_.release(clocks.arrived);
-      absorb_all();
       return;
     case MbarrierEvent::complete:
       clocks.complete = clocks.arrived;
@@ -142,7 +125,6 @@ void ClusterRacecheck::release_at(const AccessEvent& event) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     order_.release_at({space, event.addresses[lane]}, event.order);
   }
-  absorb_all();
 }
 
 void ClusterRacecheck::access_shared(const ExecutionPoint& point, const AccessEvent& event,
@@ -164,7 +146,7 @@ void ClusterRacecheck::access_global(const ExecutionPoint& point, const AccessEv
   touch.label =
       RaceLabel::make(cluster_order_.time(), point, is_strong(event) && !event.is_cta_scope, false);
   touch.order = &cluster_order_;
-  touch.is_pending = false;
+  touch.times = cluster_order_.times();
   maps.clusters.touch(touch, conflicts_);
   for (std::size_t i = inside; i < conflicts_.size(); ++i) {
     report_.add(point, event, conflicts_[i], cluster_order_.cta_at(conflicts_[i].earlier.time));

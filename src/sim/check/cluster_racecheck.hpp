@@ -64,7 +64,6 @@ class ClusterRacecheck final : public Observer {
   };
 
   void begin_warp(std::uint32_t rank, std::uint32_t warp);
-  void absorb_all() noexcept;
   void meet(BarrierClocks& clocks, MbarrierEvent event, MemoryOrder order);
   void access_shared(const ExecutionPoint& point, const AccessEvent& event,
                      const RaceMap::Touch& touch);

@@ -33,9 +33,11 @@ RaceMap::Touch touch_of(const ExecutionPoint& point, const AccessEvent& event, s
   touch.size_bytes = event.size_bytes;
   touch.addresses = event.addresses;
   touch.base = event.base;
-  touch.is_pending = event.kind == AccessKind::async_read || event.kind == AccessKind::async_write;
-  touch.label = RaceLabel::make(time, point, is_strong(event), touch.is_pending);
+  const bool is_async =
+      event.kind == AccessKind::async_read || event.kind == AccessKind::async_write;
+  touch.label = RaceLabel::make(time, point, is_strong(event), is_async);
   touch.order = &order;
+  touch.times = order.times();
   return touch;
 }
 
