@@ -95,7 +95,7 @@ void ClusterOrder::release_at(const Place& place, MemoryOrder order) {
 bool ClusterOrder::is_before(const RaceLabel& earlier) const noexcept {
   if (earlier.time == RaceLabel::kNobody) return true;
   if (earlier.is_async()) return false;
-  const Stretch& stretch = stretches_[earlier.time - base_];
+  const Stretch& stretch = stretches_[earlier.time / RaceLabel::kTick - base_];
   return stretch.runner == runner_ || stretch.clock <= known_[runner_][stretch.runner];
 }
 

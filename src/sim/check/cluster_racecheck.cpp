@@ -130,7 +130,7 @@ void ClusterRacecheck::release_at(const AccessEvent& event) {
 void ClusterRacecheck::access_shared(const ExecutionPoint& point, const AccessEvent& event,
                                      const RaceMap::Touch& touch) {
   Shared& shared = shared_[event.rank];
-  if (shared.races == nullptr) shared.races = std::make_unique<RaceMap>(event.object_bytes);
+  if (shared.races == nullptr) shared.races = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
   shared.races->touch(touch, conflicts_);
   if (!has_async_reads_) return;
   if (shared.proxies == nullptr) shared.proxies = std::make_unique<ProxyMap>(event.object_bytes);
@@ -146,7 +146,8 @@ void ClusterRacecheck::access_global(const ExecutionPoint& point, const AccessEv
   touch.label =
       RaceLabel::make(cluster_order_.time(), point, is_strong(event) && !event.is_cta_scope, false);
   touch.order = &cluster_order_;
-  touch.times = cluster_order_.times();
+  const RaceTimes times = cluster_order_.times();
+  touch.times = &times;
   maps.clusters.touch(touch, conflicts_);
   for (std::size_t i = inside; i < conflicts_.size(); ++i) {
     report_.add(point, event, conflicts_[i], cluster_order_.cta_at(conflicts_[i].earlier.time));
@@ -160,7 +161,8 @@ void ClusterRacecheck::on_access(const ExecutionPoint& point, const AccessEvent&
   if (event.kind == AccessKind::write) report_.check_lanes(point, event);
   const bool is_synchronising = is_strong(event) && !event.is_cta_scope;
   if (is_synchronising) acquire_at(event);
-  const RaceMap::Touch touch = touch_of(point, event, order_.time(), order_);
+  const RaceTimes times = order_.times();
+  const RaceMap::Touch touch = touch_of(point, event, times, order_);
   if (event.space == MemorySpace::shared) {
     access_shared(point, event, touch);
   } else {
@@ -176,7 +178,8 @@ void ClusterRacecheck::on_access(const ExecutionPoint& point, const AccessEvent&
 void ClusterRacecheck::on_completed(const ExecutionPoint& point,
                                     const AccessEvent& event) noexcept {
   begin_warp(point.rank, point.warp);
-  const RaceMap::Touch touch = touch_of(point, event, order_.time(), order_);
+  const RaceTimes times = order_.times();
+  const RaceMap::Touch touch = touch_of(point, event, times, order_);
   if (event.space == MemorySpace::shared) {
     if (shared_[event.rank].races != nullptr) shared_[event.rank].races->complete(touch);
     return;

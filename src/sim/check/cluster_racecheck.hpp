@@ -48,7 +48,8 @@ class ClusterRacecheck final : public Observer {
 
  private:
   struct Maps {
-    explicit Maps(std::uint64_t size_bytes) : warps{size_bytes}, clusters{size_bytes} {}
+    explicit Maps(std::uint64_t size_bytes)
+        : warps{MemorySpace::global, size_bytes}, clusters{MemorySpace::global, size_bytes} {}
     RaceMap warps;
     RaceMap clusters;
   };

@@ -13,7 +13,7 @@ RaceCells::Chunks& RaceCells::pool() {
 }
 
 RaceCells::~RaceCells() {
-  constexpr std::size_t kPooledChunks = 4096;  // 50 MB, for 128 MB of memory.
+  constexpr std::size_t kPooledChunks = 8192;  // 67 MB, for 256 MB of memory.
   for (auto& chunk : chunks_) {
     if (pool().size() < kPooledChunks) pool().push_back(std::move(chunk));
   }

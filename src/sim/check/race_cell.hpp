@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,21 +13,24 @@ namespace cpverify::sim {
 
 /// Who has touched some bytes that have only been touched together, by one lane or by lanes side by
 /// side. Two readers and two writers: when nothing but barriers of all warps orders, whatever races
-/// with a third also races with one of them. What needs more is in a list of the map.
+/// with a third also races with one of them. What does not fit is elsewhere: see the marks.
 struct RaceCell {
-  std::array<RaceLabel, 2> reads{};   ///< In order of appearance.
-  std::array<RaceLabel, 2> writes{};  ///< The newest first.
-  /// Per label: log2 of how many bytes each lane has.
-  std::array<std::uint8_t, 2> read_shifts{};
-  std::array<std::uint8_t, 2> write_shifts{};
-  std::uint32_t more = 0;     ///< List of further labels; 0 for none.
-  RaceCell* parts = nullptr;  ///< Where parts of it have been touched: theirs instead.
-};
+  /// Times of writes[0] that say that the cell has parts, and that its labels are in crowd
+  /// writes[0].packed of the map.
+  static constexpr std::uint32_t kParts = ~0U;
+  static constexpr std::uint32_t kCrowd = ~0U - 1;
 
-/// The label of what a cell's label says about its part that begins `byte` bytes into it.
-inline RaceLabel part_of(const RaceLabel& label, std::uint8_t shift, std::uint32_t byte) noexcept {
-  return {label.time, label.packed + (byte >> shift)};
-}
+  std::array<RaceLabel, 2> writes{};  ///< The newest first.
+  std::array<RaceLabel, 2> reads{};   ///< In order of appearance.
+
+  [[nodiscard]] bool is_split() const noexcept { return writes[0].time == kParts; }
+  [[nodiscard]] bool is_crowded() const noexcept { return writes[0].time == kCrowd; }
+  [[nodiscard]] RaceCell* parts() const noexcept { return std::bit_cast<RaceCell*>(reads[0]); }
+  void set_parts(RaceCell* parts) noexcept {
+    writes[0] = {kParts, 0};
+    reads[0] = std::bit_cast<RaceLabel>(parts);
+  }
+};
 
 /// Cells of a map. Chunks go to the next map of the thread: a launch has its own maps, and getting
 /// their memory from the kernel takes longer than checking a kernel that touches each byte once.

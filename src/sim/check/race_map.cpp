@@ -18,9 +18,10 @@ namespace {
 
 constexpr std::uint32_t kLanes = 32;
 /// Parts of a cell of 128 bytes have 16, parts of those 4, parts of those 1.
-constexpr std::uint32_t kPartBytes = 16;
-constexpr std::uint32_t kWordBytes = 4;
-/// Accesses of other CTAs in one list; further ones are not remembered.
+constexpr std::uint32_t part_bytes(std::uint32_t cell_bytes) {
+  return cell_bytes == 128 ? 16 : cell_bytes == 16 ? 4 : 1;
+}
+/// Accesses of other CTAs in one crowd; further ones are not remembered.
 constexpr std::ptrdiff_t kOthersMax = 8;
 
 bool is_dense(const RaceMap::Touch& touch) {
@@ -40,13 +41,15 @@ bool is_read(AccessKind kind) {
 struct RaceMap::Use {
   explicit Use(const Touch& touch)
       : label{touch.label},
-        times{touch.times},
+        times{*touch.times},
         order{touch.order},
         shift{static_cast<std::uint8_t>(std::countr_zero(touch.size_bytes))},
-        is_write{!is_read(touch.kind)} {}
+        is_write{!is_read(touch.kind)} {
+    label.time |= shift;
+  }
 
   RaceLabel label;  ///< Of lane 0.
-  RaceTimes times;
+  const RaceTimes& times;
   const RaceOrder* order;
   std::uint8_t shift;  ///< log2 of the bytes of a lane.
   bool is_write;
@@ -91,7 +94,14 @@ inline bool RaceMap::is_settled(const Use& use, const RaceLabel& earlier) noexce
   if (earlier.time < times.oldest) return true;
   if (earlier.is_async() || earlier.time < times.home) return false;
   return earlier.time < times.first ||
-         (earlier.time == times.now && earlier.is_of_warp_of(use.label));
+         ((earlier.time ^ times.now) < RaceLabel::kTick && earlier.is_of_warp_of(use.label));
+}
+
+/// The same, and for strong accesses those of their own CTA.
+inline bool RaceMap::is_harmless(const Use& use, const RaceLabel& earlier) noexcept {
+  if (is_settled(use, earlier)) return true;
+  const bool is_mark = earlier.time >= RaceCell::kCrowd;
+  return use.label.is_strong() && earlier.is_strong() && earlier.time >= use.times.home && !is_mark;
 }
 
 inline bool RaceMap::is_before(const Use& use, const RaceLabel& earlier) noexcept {
@@ -119,7 +129,7 @@ inline bool RaceMap::is_kept(const Use& use, const RaceLabel& label,
   if (label.is_async() || earlier.is_async() || earlier.time < times.oldest) return false;
   if (earlier.strength() > label.strength()) return false;
   const bool is_same_warp = earlier.is_of_warp_of(label) && earlier.time >= times.home;
-  if (earlier.time == times.now && is_same_warp) return true;
+  if ((earlier.time ^ times.now) < RaceLabel::kTick && is_same_warp) return true;
   // Nothing that comes is behind another CTA, or behind one warp only.
   if (times.is_partial) return false;
   return earlier.time < times.home || (is_same_warp && earlier.time >= times.since);
@@ -129,90 +139,88 @@ inline bool RaceMap::is_kept(const Use& use, const RaceLabel& label,
 inline bool RaceMap::is_replaced(const Use& use, const RaceLabel& label,
                                  const RaceLabel& earlier) noexcept {
   if (earlier.time < use.times.oldest) return true;
+  if (earlier.time < use.times.forgotten && !earlier.is_async()) return true;
   return label.strength() <= earlier.strength() && is_before(use, earlier);
 }
 
+RaceMap::RaceMap(MemorySpace space, std::uint64_t size_bytes) {
+  if (space == MemorySpace::shared) {
+    rows_.resize((size_bytes + kRowBytes - 1) / kRowBytes);
+  } else {
+    blocks_.resize((size_bytes + kBlockBytes - 1) / kBlockBytes);
+  }
+}
+
 inline RaceCell& RaceMap::line_at(std::uint64_t offset) {
-  constexpr std::size_t kLines = kBlockBytes / kLineBytes;
   RaceCell*& block = blocks_[offset / kBlockBytes];
-  if (block == nullptr) block = cells_.take(kLines);
+  if (block == nullptr) block = cells_.take(kBlockBytes / kLineBytes);
   return block[offset % kBlockBytes / kLineBytes];
 }
 
 /// From one cell to cells of its parts, which begin with what it says.
-void RaceMap::split(RaceCell& cell, std::uint32_t count, std::uint32_t part_bytes) {
-  cell.parts = cells_.take(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    RaceCell& part = cell.parts[i];
-    const std::uint32_t byte = i * part_bytes;
-    part.read_shifts = cell.read_shifts;
-    part.write_shifts = cell.write_shifts;
-    for (std::size_t k = 0; k < cell.reads.size(); ++k) {
-      part.reads[k] = part_of(cell.reads[k], cell.read_shifts[k], byte);
-      part.writes[k] = part_of(cell.writes[k], cell.write_shifts[k], byte);
+template <std::uint32_t cell_bytes>
+void RaceMap::split(RaceCell& cell) {
+  constexpr std::uint32_t kPartBytes = part_bytes(cell_bytes);
+  RaceCell* const parts = cells_.take(cell_bytes / kPartBytes);
+  const auto move = [](auto& labels, std::uint32_t byte) {
+    for (RaceLabel& label : labels) label = label.at(byte);
+  };
+  for (std::uint32_t byte = 0; byte < cell_bytes; byte += kPartBytes) {
+    RaceCell& part = parts[byte / kPartBytes];
+    part = cell;
+    if (cell.is_crowded()) {
+      Crowd crowd = crowds_[cell.writes[0].packed];
+      move(crowd.writes, byte);
+      move(crowd.reads, byte);
+      part.writes[0].packed = static_cast<std::uint32_t>(crowds_.size());
+      crowds_.push_back(std::move(crowd));
+    } else {
+      move(part.writes, byte);
+      move(part.reads, byte);
     }
-    if (cell.more == 0) continue;
-    part.more = static_cast<std::uint32_t>(more_.size());
-    std::vector<More> list = more_[cell.more];
-    for (More& more : list) more.label = part_of(more.label, more.shift, byte);
-    more_.push_back(std::move(list));
   }
+  cell.set_parts(parts);
 }
 
 bool RaceMap::use_run(Use& use, const Run& run) {
   use.run = run;
   bool is_quiet = true;
   const std::uint64_t end = run.offset + run.size_bytes;
+  const std::uint64_t cell_bytes = rows_.empty() ? kLineBytes : kRowBytes;
   for (std::uint64_t at = run.offset; at < end && (is_quiet || use.conflicts != nullptr);) {
-    RaceCell& line = line_at(at);
-    const std::uint64_t stop = std::min(end, at / kLineBytes * kLineBytes + kLineBytes);
+    const std::uint64_t stop = std::min(end, at / cell_bytes * cell_bytes + cell_bytes);
     const auto bytes = static_cast<std::uint32_t>(stop - at);
-    const bool is_whole = bytes == kLineBytes && line.parts == nullptr;
-    is_quiet = (is_whole ? use_cell(use, line, at, bytes) : use_parts(use, line, at, bytes)) &&
-               is_quiet;
+    const bool is_part_quiet = rows_.empty() ? use_part<kLineBytes>(use, line_at(at), at, bytes)
+                                             : use_part<kRowBytes>(use, row_at(at), at, bytes);
+    is_quiet = is_part_quiet && is_quiet;
     at = stop;
   }
   return is_quiet;
 }
 
-/// Some bytes of a line.
-bool RaceMap::use_parts(const Use& use, RaceCell& cell, std::uint64_t offset,
-                        std::uint32_t size_bytes) {
-  if (cell.parts == nullptr) split(cell, kLineBytes / kPartBytes, kPartBytes);
-  bool is_quiet = true;
-  const std::uint64_t end = offset + size_bytes;
-  for (std::uint64_t at = offset; at < end && (is_quiet || use.conflicts != nullptr);) {
-    RaceCell& part = cell.parts[at % kLineBytes / kPartBytes];
-    const std::uint64_t stop = std::min(end, at / kPartBytes * kPartBytes + kPartBytes);
-    const auto bytes = static_cast<std::uint32_t>(stop - at);
-    const bool is_whole = bytes == kPartBytes && part.parts == nullptr;
-    is_quiet =
-        (is_whole ? use_cell(use, part, at, bytes) : use_words(use, part, at, bytes)) && is_quiet;
-    at = stop;
-  }
-  return is_quiet;
-}
-
-/// Some bytes of 16.
-bool RaceMap::use_words(const Use& use, RaceCell& cell, std::uint64_t offset,
-                        std::uint32_t size_bytes) {
-  if (cell.parts == nullptr) split(cell, kPartBytes / kWordBytes, kWordBytes);
-  bool is_quiet = true;
-  const std::uint64_t end = offset + size_bytes;
-  for (std::uint64_t at = offset; at < end && (is_quiet || use.conflicts != nullptr);) {
-    RaceCell& word = cell.parts[at % kPartBytes / kWordBytes];
-    const std::uint64_t stop = std::min(end, at / kWordBytes * kWordBytes + kWordBytes);
-    if (stop - at == kWordBytes && word.parts == nullptr) {
-      is_quiet = use_cell(use, word, at, kWordBytes) && is_quiet;
+/// Some bytes of a cell.
+template <std::uint32_t cell_bytes>
+bool RaceMap::use_part(const Use& use, RaceCell& cell, std::uint64_t offset,
+                       std::uint32_t size_bytes) {
+  if constexpr (cell_bytes == 1) {
+    return use_cell(use, cell, offset, 1);
+  } else {
+    if (!cell.is_split()) {
+      if (size_bytes == cell_bytes) return use_cell(use, cell, offset, size_bytes);
+      split<cell_bytes>(cell);
+    }
+    constexpr std::uint32_t kPartBytes = part_bytes(cell_bytes);
+    bool is_quiet = true;
+    const std::uint64_t end = offset + size_bytes;
+    for (std::uint64_t at = offset; at < end && (is_quiet || use.conflicts != nullptr);) {
+      RaceCell& part = cell.parts()[at % cell_bytes / kPartBytes];
+      const std::uint64_t stop = std::min(end, at / kPartBytes * kPartBytes + kPartBytes);
+      const auto bytes = static_cast<std::uint32_t>(stop - at);
+      is_quiet = use_part<kPartBytes>(use, part, at, bytes) && is_quiet;
       at = stop;
-      continue;
     }
-    if (word.parts == nullptr) split(word, kWordBytes, 1);
-    for (; at < stop; ++at) {
-      is_quiet = use_cell(use, word.parts[at % kWordBytes], at, 1) && is_quiet;
-    }
+    return is_quiet;
   }
-  return is_quiet;
 }
 
 /// All bytes of a cell that has no parts.
@@ -222,48 +230,45 @@ inline bool RaceMap::use_cell(const Use& use, RaceCell& cell, std::uint64_t offs
     complete_cell(use, cell, use.lane_at(offset));
     return true;
   }
-  bool is_quiet = is_settled(use, cell.writes[0]) && is_settled(use, cell.writes[1]);
+  bool is_quiet = is_harmless(use, cell.writes[0]) && is_harmless(use, cell.writes[1]);
   if (use.is_write) {
-    is_quiet = is_quiet && is_settled(use, cell.reads[0]) && is_settled(use, cell.reads[1]);
+    is_quiet = is_quiet && is_harmless(use, cell.reads[0]) && is_harmless(use, cell.reads[1]);
   }
-  if (!is_quiet || cell.more != 0) {
-    is_quiet = check(use, cell, offset, size_bytes);
+  if (!is_quiet) {
+    if (cell.is_crowded()) return use_crowd(use, cell, offset, size_bytes);
+    is_quiet = check(use, cell.writes, cell.reads, offset, size_bytes);
     if (!is_quiet && use.conflicts == nullptr) return false;
   }
-  const RaceLabel label{use.label.time, use.label.packed + use.lane_at(offset)};
-  const RaceTimes& times = use.times;
-  RaceLabel& first = use.is_write ? cell.writes[0] : cell.reads[0];
-  if (is_kept(use, label, first)) return is_quiet;
-  if (first.time < times.oldest) {
-    first = label;
-    (use.is_write ? cell.write_shifts : cell.read_shifts)[0] = use.shift;
-  } else if (use.is_write) {
-    add_write(use, cell, label);
-  } else {
-    add_read(use, cell, label);
-  }
+  add(use, cell, {use.label.time, use.label.packed + use.lane_at(offset)});
   return is_quiet;
 }
 
-/// False when something in the cell races with the use.
-bool RaceMap::check(const Use& use, const RaceCell& cell, std::uint64_t offset,
-                    std::uint32_t size_bytes) const {
+bool RaceMap::use_crowd(const Use& use, RaceCell& cell, std::uint64_t offset,
+                        std::uint32_t size_bytes) {
+  Crowd& crowd = crowds_[cell.writes[0].packed];
+  const bool is_quiet = check(use, crowd.writes, crowd.reads, offset, size_bytes);
+  if (!is_quiet && use.conflicts == nullptr) return false;
+  const RaceLabel label{use.label.time, use.label.packed + use.lane_at(offset)};
+  add_to_crowd(use, use.is_write ? crowd.writes : crowd.reads, label);
+  return is_quiet;
+}
+
+/// False when something in a cell races with the use.
+bool RaceMap::check(const Use& use, std::span<const RaceLabel> writes,
+                    std::span<const RaceLabel> reads, std::uint64_t offset,
+                    std::uint32_t size_bytes) {
   Conflict conflict;
   bool is_found = false;
-  const auto look_at = [&](const RaceLabel& label, std::uint8_t shift, bool is_write) {
-    if (is_found || !(is_write || use.is_write) || !is_racing(use, label)) return;
-    is_found = true;
-    conflict.earlier = part_of(label, shift, 0);
-    conflict.is_earlier_write = is_write;
+  const auto look_at = [&](std::span<const RaceLabel> labels, bool is_write) {
+    for (const RaceLabel& label : labels) {
+      if (is_found || !is_racing(use, label)) continue;
+      is_found = true;
+      conflict.earlier = label;
+      conflict.is_earlier_write = is_write;
+    }
   };
-  for (std::size_t i = 0; i < 2; ++i) look_at(cell.writes[i], cell.write_shifts[i], true);
-  for (const More& more : more_[cell.more]) {
-    if (more.is_write) look_at(more.label, more.shift, true);
-  }
-  for (std::size_t i = 0; i < 2; ++i) look_at(cell.reads[i], cell.read_shifts[i], false);
-  for (const More& more : more_[cell.more]) {
-    if (!more.is_write) look_at(more.label, more.shift, false);
-  }
+  look_at(writes, true);
+  if (use.is_write) look_at(reads, false);
   if (!is_found) return true;
   if (use.conflicts == nullptr) return false;
   const std::uint32_t first = use.lane_at(offset);
@@ -283,94 +288,107 @@ bool RaceMap::check(const Use& use, const RaceCell& cell, std::uint64_t offset,
   return false;
 }
 
+inline void RaceMap::add(const Use& use, RaceCell& cell, const RaceLabel& label) {
+  RaceLabel& first = use.is_write ? cell.writes[0] : cell.reads[0];
+  if (is_kept(use, label, first)) return;
+  if (first.time < use.times.oldest && !label.is_async()) {
+    first = label;
+  } else if (use.is_write) {
+    add_write(use, cell, label);
+  } else {
+    add_read(use, cell, label);
+  }
+}
+
 void RaceMap::add_read(const Use& use, RaceCell& cell, const RaceLabel& label) {
-  for (std::size_t i = 0; i < cell.reads.size(); ++i) {
-    RaceLabel& earlier = cell.reads[i];
-    if (is_kept(use, label, earlier)) return;
-    if (label.is_async() || !is_replaced(use, label, earlier)) continue;
-    earlier = label;
-    cell.read_shifts[i] = use.shift;
+  const RaceTimes& times = use.times;
+  auto& [first, second] = cell.reads;
+  for (RaceLabel* const earlier : {&first, &second}) {
+    if (is_kept(use, label, *earlier)) return;
+    if (label.is_async() || !is_replaced(use, label, *earlier)) continue;
+    *earlier = label;
+    return;
+  }
+  // What races with the second, of another CTA, also races with the first.
+  const bool is_spare = !times.is_partial && first.time >= times.oldest &&
+                        first.time < times.home && second.time < times.home &&
+                        first.strength() <= second.strength();
+  if (is_spare) {
+    second = label;
     return;
   }
   if (label.is_async() && add_last_read(use, cell, label)) return;
   // Whatever is behind one of two warps is not behind the other.
   const auto covers = [&](const RaceLabel& earlier) {
-    return earlier.strength() <= label.strength() && earlier.time >= use.times.since &&
+    return earlier.strength() <= label.strength() && earlier.time >= times.since &&
            !is_before(use, earlier);
   };
-  const auto& [first, second] = cell.reads;
-  const bool is_covered = !use.times.is_partial && !label.is_async() && covers(first) &&
+  const bool is_covered = !times.is_partial && !label.is_async() && covers(first) &&
                           covers(second) && !first.is_of_warp_of(second);
-  if (!is_covered) add_more(use, cell, {label, use.shift, false});
+  if (!is_covered) add_to_crowd(use, make_crowd(cell).reads, label);
 }
 
 /// Copies stay in the order in which they have begun: so they end.
 bool RaceMap::add_last_read(const Use& use, RaceCell& cell, const RaceLabel& label) {
-  if (cell.more != 0) return false;
   auto& [first, second] = cell.reads;
   const bool is_first_free = is_replaced(use, label, first);
   const bool is_second_free = is_replaced(use, label, second);
   if (!is_first_free && !is_second_free) return false;
-  if (is_first_free && !is_second_free) {
-    first = second;
-    cell.read_shifts[0] = cell.read_shifts[1];
+  if (is_first_free && is_second_free) {
+    first = label;
+    second = {};
+    return true;
   }
-  const std::size_t place = is_first_free && is_second_free ? 0 : 1;
-  cell.reads[place] = label;
-  cell.read_shifts[place] = use.shift;
-  if (place == 0) second = {};
+  if (is_first_free) first = second;
+  second = label;
   return true;
 }
 
 void RaceMap::add_write(const Use& use, RaceCell& cell, const RaceLabel& label) {
+  const RaceTimes& times = use.times;
   auto& [newest, second] = cell.writes;
-  for (std::size_t i = 0; i < cell.writes.size(); ++i) {
-    RaceLabel& earlier = cell.writes[i];
-    if (i == 1 && earlier.time < use.times.oldest) break;
-    if (is_replaced(use, label, earlier)) {
-      if (i == 1) {
-        second = newest;
-        cell.write_shifts[1] = cell.write_shifts[0];
-      }
-      newest = label;
-      cell.write_shifts[0] = use.shift;
-      return;
-    }
-    if (is_kept(use, label, earlier)) return;
+  if (is_replaced(use, label, newest)) {
+    newest = label;
+    return;
   }
+  if (is_kept(use, label, newest)) return;
+  if (second.time >= times.oldest && is_kept(use, label, second)) return;
   // Whatever is behind one of two warps is not behind the other.
   const auto covers = [&](const RaceLabel& other) {
     return other.strength() <= second.strength() && !other.is_async();
   };
-  const bool is_covered = !use.times.is_partial && !second.is_async() && covers(newest) &&
+  const bool is_covered = !times.is_partial && !second.is_async() && covers(newest) &&
                           covers(label) && !newest.is_of_warp_of(label) &&
-                          second.time >= use.times.home && newest.time >= use.times.since;
-  if (second.time >= use.times.oldest && !is_covered) {
-    add_more(use, cell, {second, cell.write_shifts[1], true});
+                          second.time >= times.home && newest.time >= times.since;
+  if (!is_covered && !is_replaced(use, label, second)) {
+    add_to_crowd(use, make_crowd(cell).writes, label);
+    return;
   }
   second = newest;
   newest = label;
-  cell.write_shifts = {use.shift, cell.write_shifts[0]};
 }
 
-void RaceMap::add_more(const Use& use, RaceCell& cell, const More& more) {
-  if (cell.more == 0) {
-    cell.more = static_cast<std::uint32_t>(more_.size());
-    more_.emplace_back();
-  }
-  std::vector<More>& list = more_[cell.more];
-  const auto is_kept_by = [&](const More& other) {
-    return other.is_write == more.is_write && is_kept(use, more.label, other.label);
-  };
-  if (std::any_of(list.begin(), list.end(), is_kept_by)) return;
-  std::erase_if(list, [&](const More& other) {
-    return other.label.time < use.times.oldest ||
-           (other.is_write == more.is_write && is_replaced(use, more.label, other.label));
+/// Moves the labels of a cell.
+RaceMap::Crowd& RaceMap::make_crowd(RaceCell& cell) {
+  Crowd crowd;
+  crowd.writes = {cell.writes[1], cell.writes[0]};
+  crowd.reads = {cell.reads[0], cell.reads[1]};
+  cell.writes[0] = {RaceCell::kCrowd, static_cast<std::uint32_t>(crowds_.size())};
+  crowds_.push_back(std::move(crowd));
+  return crowds_.back();
+}
+
+void RaceMap::add_to_crowd(const Use& use, std::vector<RaceLabel>& labels,
+                           const RaceLabel& label) {
+  const bool is_known = std::any_of(labels.begin(), labels.end(), [&](const RaceLabel& other) {
+    return is_kept(use, label, other);
   });
-  const auto others = std::count_if(list.begin(), list.end(), [&](const More& other) {
-    return other.label.time < use.times.home;
+  if (is_known) return;
+  std::erase_if(labels, [&](const RaceLabel& other) { return is_replaced(use, label, other); });
+  const auto others = std::count_if(labels.begin(), labels.end(), [&](const RaceLabel& other) {
+    return other.time < use.times.home;
   });
-  if (others < kOthersMax) list.push_back(more);
+  if (others < kOthersMax) labels.push_back(label);
 }
 
 /// Of several copies of the lane, the one that has begun first.
@@ -381,22 +399,176 @@ void RaceMap::complete_cell(const Use& use, RaceCell& cell, std::uint32_t lane) 
     if (is_it) label.complete(use.times.now);
     return is_it;
   };
-  const auto complete_more = [&] {
-    for (More& more : more_[cell.more]) {
-      if (more.is_write == use.is_write && complete(more.label)) return true;
-    }
-    return false;
-  };
-  if (use.is_write) {
-    if (complete_more() || complete(cell.writes[1]) || complete(cell.writes[0])) return;
-  } else if (complete(cell.reads[0]) || complete(cell.reads[1]) || complete_more()) {
-    return;
+  if (cell.is_crowded()) {
+    Crowd& crowd = crowds_[cell.writes[0].packed];
+    std::vector<RaceLabel>& labels = use.is_write ? crowd.writes : crowd.reads;
+    static_cast<void>(std::any_of(labels.begin(), labels.end(), complete));
+  } else if (use.is_write) {
+    if (!complete(cell.writes[1])) static_cast<void>(complete(cell.writes[0]));
+  } else if (!complete(cell.reads[0])) {
+    static_cast<void>(complete(cell.reads[1]));
   }
 }
 
+namespace {
+
+constexpr std::uint32_t kAsync = 1U << 11;
+constexpr std::uint32_t kStrongOrAsync = 3U << 10;
+
+/// Whether a label, of any warp, is behind the last barrier of all of them.
+inline bool is_behind(const RaceTimes& times, const RaceLabel& label) {
+  return label.time < times.first && (label.packed & kAsync) == 0;
+}
+
+/// Whether some of all labels, and no mark, are not behind it.
+class AnyAhead {
+ public:
+  void add(const std::array<RaceLabel, 2>& labels) {
+    newest_ = std::max({newest_, labels[0].time, labels[1].time});
+    flags_ |= labels[0].packed | labels[1].packed;
+  }
+  [[nodiscard]] bool is_any(const RaceTimes& times) const {
+    return newest_ >= times.first || (flags_ & kAsync) != 0;
+  }
+
+ private:
+  std::uint32_t newest_ = 0;
+  std::uint32_t flags_ = 0;
+};
+
+/// What labels of one kind of the rows have in common.
+struct Common {
+  std::uint32_t oldest = ~0U;
+  std::uint32_t newest = 0;
+  std::uint32_t flags = 0;    ///< Some have them.
+  bool is_of_warp = false;    ///< Some are of the warp that runs,
+  bool is_of_others = false;  ///< and some of others.
+
+  /// Nobody since the last barrier of all warps.
+  [[nodiscard]] bool are_behind(const RaceTimes& times) const {
+    return newest < times.first && (flags & kAsync) == 0;
+  }
+  /// Somebody since then, ordered like all who come but themselves, and weak.
+  [[nodiscard]] bool are_plain(const RaceTimes& times) const {
+    return oldest >= times.since && (flags & kStrongOrAsync) == 0;
+  }
+};
+
+}  // namespace
+
+bool RaceMap::touch_rows(const Touch& touch,
+                         const std::array<std::uint32_t, 32>& offsets) noexcept {
+  const Use use{touch};
+  AnyAhead writes;
+  for (const std::uint32_t offset : offsets) writes.add(row_at(offset).writes);
+  if (writes.is_any(use.times)) return false;
+  if (add_rows(use, offsets)) return true;
+  RaceLabel label = use.label;
+  for (const std::uint32_t offset : offsets) {
+    add(use, row_at(offset), label);
+    ++label.packed;
+  }
+  return true;
+}
+
+/// Where all rows have the same readers: none since the last barrier, one warp, or two. False when
+/// it is something else, and nothing has happened.
+bool RaceMap::add_rows(const Use& use, const std::array<std::uint32_t, 32>& offsets) noexcept {
+  const auto look = [&](std::size_t reader) {
+    Common common;
+    for (const std::uint32_t offset : offsets) {
+      const RaceLabel& label = row_at(offset).reads[reader];
+      common.oldest = std::min(common.oldest, label.time);
+      common.newest = std::max(common.newest, label.time);
+      common.flags |= label.packed;
+      const bool is_of_warp = label.is_of_warp_of(use.label);
+      common.is_of_warp |= is_of_warp;
+      common.is_of_others |= !is_of_warp;
+    }
+    return common;
+  };
+  const auto set = [&](std::size_t reader) {
+    RaceLabel label = use.label;
+    for (const std::uint32_t offset : offsets) {
+      row_at(offset).reads[reader] = label;
+      ++label.packed;
+    }
+  };
+  const RaceTimes& times = use.times;
+  const Common first = look(0);
+  if (first.are_behind(times)) {
+    set(0);
+    return true;
+  }
+  if (times.is_partial || !first.are_plain(times)) return false;
+  if (!first.is_of_others) return true;
+  if (first.is_of_warp) return false;
+  const Common second = look(1);
+  if (second.are_behind(times)) {
+    set(1);
+    return true;
+  }
+  if (!second.are_plain(times)) return false;
+  // Whoever is behind one of two warps is not behind the other.
+  bool are_two = true;
+  for (const std::uint32_t offset : offsets) {
+    const auto& [one, other] = row_at(offset).reads;
+    are_two = are_two && !one.is_of_warp_of(other);
+  }
+  return are_two;
+}
+
+/// Whether a touch is of 32 rows of shared memory.
+bool RaceMap::is_of_rows(const Touch& touch) const noexcept {
+  return !rows_.empty() && touch.lanes == ~0U && touch.size_bytes == kRowBytes;
+}
+
+/// Copies into rows that nobody has touched since the last barrier. False when somebody has, and
+/// nothing has happened.
+bool RaceMap::begin_copies(const Touch& touch) noexcept {
+  const Use use{touch};
+  AnyAhead all;
+  for (const std::uint64_t offset : touch.addresses) {
+    const RaceCell& cell = row_at(offset);
+    all.add(cell.writes);
+    all.add(cell.reads);
+  }
+  if (all.is_any(use.times)) return false;
+  RaceLabel label = use.label;
+  for (const std::uint64_t offset : touch.addresses) {
+    row_at(offset).writes[0] = label;
+    ++label.packed;
+  }
+  return true;
+}
+
+/// A touch of 4 bytes by each lane where all are cells of their own already. False when they are
+/// not, and nothing has happened.
+bool RaceMap::touch_words(Use& use, const Touch& touch) {
+  constexpr std::uint32_t kWordBytes = 4;
+  if (rows_.empty() || touch.size_bytes != kWordBytes) return false;
+  std::array<RaceCell*, kLanes> words{};
+  for (std::uint32_t left = touch.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    const std::uint64_t offset = touch.addresses[lane];
+    RaceCell& row = row_at(offset);
+    if (!row.is_split()) return false;
+    words[lane] = &row.parts()[offset % kRowBytes / kWordBytes];
+    if (words[lane]->is_split()) return false;
+  }
+  for (std::uint32_t left = touch.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    use.run = {touch.addresses[lane], kWordBytes, lane, 1};
+    static_cast<void>(use_cell(use, *words[lane], touch.addresses[lane], kWordBytes));
+  }
+  return true;
+}
+
 void RaceMap::touch(const Touch& touch, std::vector<Conflict>& conflicts) {
+  if (touch.kind == AccessKind::async_write && is_of_rows(touch) && begin_copies(touch)) return;
   Use use{touch};
   use.conflicts = &conflicts;
+  if (touch_words(use, touch)) return;
   for_each_run(touch, [&](const Run& run) { static_cast<void>(use_run(use, run)); });
 }
 
@@ -406,7 +578,28 @@ bool RaceMap::touch_plain(const Touch& touch, bool is_uniform, std::uint64_t off
   return use_run(use, {offset, kLanes * touch.size_bytes, 0, kLanes});
 }
 
+/// The only copies into 32 rows. False when there are others, and nothing has happened.
+bool RaceMap::end_copies(const Touch& touch) noexcept {
+  RaceLabel label = touch.label;
+  std::uint32_t differences = 0;
+  std::uint32_t others = 0;
+  for (const std::uint64_t offset : touch.addresses) {
+    const RaceCell& cell = row_at(offset);
+    differences |= (cell.writes[0].packed ^ label.packed) & (kAsync | 0x3FFU);
+    differences |= static_cast<std::uint32_t>(cell.writes[0].time < touch.times->home ||
+                                              cell.writes[0].time >= RaceCell::kCrowd);
+    others |= cell.writes[1].packed;
+    ++label.packed;
+  }
+  if (differences != 0 || (others & kAsync) != 0) return false;
+  for (const std::uint64_t offset : touch.addresses) {
+    row_at(offset).writes[0].complete(touch.times->now);
+  }
+  return true;
+}
+
 void RaceMap::complete(const Touch& touch) {
+  if (touch.kind == AccessKind::async_write && is_of_rows(touch) && end_copies(touch)) return;
   Use use{touch};
   use.is_completion = true;
   for_each_run(touch, [&](const Run& run) { static_cast<void>(use_run(use, run)); });

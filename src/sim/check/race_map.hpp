@@ -12,10 +12,10 @@
 
 namespace cpverify::sim {
 
-/// Who has touched the bytes of one memory object. A cell stands for a line of 128 bytes, where
-/// parts of it are touched for 16, where parts of those are for 4, and so on for one byte. It
-/// remembers every access that may still race with something that no other access of its bytes
-/// races with, and that has not raced itself: the first race at a byte is always found.
+/// Who has touched the bytes of one memory object. A cell stands for 128 bytes (16 of shared
+/// memory), where parts of it are touched for 16, where parts of those are for 4, and so on for one
+/// byte. It remembers every access that may still race with something that no other access of its
+/// bytes races with, and that has not raced itself: the first race at a byte is always found.
 class RaceMap {
  public:
   struct Touch {
@@ -27,7 +27,7 @@ class RaceMap {
     /// Of lane 0. An asynchronous one has not ended until complete() says so.
     RaceLabel label{};
     const RaceOrder* order = nullptr;
-    RaceTimes times;  ///< Of the order.
+    const RaceTimes* times = nullptr;  ///< Of the order.
   };
   struct Conflict {
     RaceLabel earlier{};
@@ -36,8 +36,7 @@ class RaceMap {
     std::uint64_t offset = 0;  ///< First byte of the lowest of the lanes that both touch.
   };
 
-  explicit RaceMap(std::uint64_t size_bytes)
-      : blocks_((size_bytes + kBlockBytes - 1) / kBlockBytes), more_(1) {}
+  RaceMap(MemorySpace space, std::uint64_t size_bytes);
 
   /// Adds an access, and to `conflicts` what it races with.
   void touch(const Touch& touch, std::vector<Conflict>& conflicts);
@@ -45,11 +44,16 @@ class RaceMap {
   /// side by side from `offset` on; its addresses are not looked at. False when it may race with
   /// something: it is to be added again by touch(), which does nothing twice.
   [[nodiscard]] bool touch_plain(const Touch& touch, bool is_uniform, std::uint64_t offset);
+  /// The same for reads of 16 bytes, one for each lane, anywhere in shared memory; when false,
+  /// nothing has happened.
+  [[nodiscard]] bool touch_rows(const Touch& touch,
+                                const std::array<std::uint32_t, 32>& offsets) noexcept;
   /// An asynchronous touch has ended: from here on it is an ordinary one of the runner.
   void complete(const Touch& touch);
 
  private:
-  static constexpr std::uint64_t kLineBytes = 128;
+  static constexpr std::uint32_t kLineBytes = 128;
+  static constexpr std::uint32_t kRowBytes = 16;
   static constexpr std::uint64_t kBlockBytes = 4096;
 
   /// Lanes that follow each other without a gap.
@@ -61,15 +65,16 @@ class RaceMap {
   };
   /// What is done to the cells of a touch.
   struct Use;
-  struct More {
-    RaceLabel label{};
-    std::uint8_t shift = 0;
-    bool is_write = false;
+  /// Labels of a cell with too many, in order of appearance.
+  struct Crowd {
+    std::vector<RaceLabel> writes;
+    std::vector<RaceLabel> reads;
   };
 
   template <class Visit>
   static void for_each_run(const Touch& touch, Visit visit);
   [[nodiscard]] static bool is_settled(const Use& use, const RaceLabel& earlier) noexcept;
+  [[nodiscard]] static bool is_harmless(const Use& use, const RaceLabel& earlier) noexcept;
   [[nodiscard]] static bool is_before(const Use& use, const RaceLabel& earlier) noexcept;
   [[nodiscard]] static bool is_racing(const Use& use, const RaceLabel& earlier) noexcept;
   [[nodiscard]] static bool is_kept(const Use& use, const RaceLabel& label,
@@ -77,25 +82,40 @@ class RaceMap {
   [[nodiscard]] static bool is_replaced(const Use& use, const RaceLabel& label,
                                         const RaceLabel& earlier) noexcept;
   [[nodiscard]] RaceCell& line_at(std::uint64_t offset);
-  void split(RaceCell& cell, std::uint32_t count, std::uint32_t part_bytes);
+  [[nodiscard]] RaceCell& row_at(std::uint64_t offset) noexcept {
+    return rows_[offset / kRowBytes];
+  }
+  template <std::uint32_t cell_bytes>
+  void split(RaceCell& cell);
   [[nodiscard]] bool use_run(Use& use, const Run& run);
-  [[nodiscard]] bool use_parts(const Use& use, RaceCell& cell, std::uint64_t offset,
-                               std::uint32_t size_bytes);
-  [[nodiscard]] bool use_words(const Use& use, RaceCell& cell, std::uint64_t offset,
-                               std::uint32_t size_bytes);
+  template <std::uint32_t cell_bytes>
+  [[nodiscard]] bool use_part(const Use& use, RaceCell& cell, std::uint64_t offset,
+                              std::uint32_t size_bytes);
   [[nodiscard]] bool use_cell(const Use& use, RaceCell& cell, std::uint64_t offset,
                               std::uint32_t size_bytes);
-  [[nodiscard]] bool check(const Use& use, const RaceCell& cell, std::uint64_t offset,
-                           std::uint32_t size_bytes) const;
+  [[nodiscard]] bool use_crowd(const Use& use, RaceCell& cell, std::uint64_t offset,
+                               std::uint32_t size_bytes);
+  [[nodiscard]] static bool check(const Use& use, std::span<const RaceLabel> writes,
+                                  std::span<const RaceLabel> reads, std::uint64_t offset,
+                                  std::uint32_t size_bytes);
+  void add(const Use& use, RaceCell& cell, const RaceLabel& label);
   void add_read(const Use& use, RaceCell& cell, const RaceLabel& label);
-  bool add_last_read(const Use& use, RaceCell& cell, const RaceLabel& label);
+  [[nodiscard]] static bool add_last_read(const Use& use, RaceCell& cell, const RaceLabel& label);
   void add_write(const Use& use, RaceCell& cell, const RaceLabel& label);
-  void add_more(const Use& use, RaceCell& cell, const More& more);
+  [[nodiscard]] Crowd& make_crowd(RaceCell& cell);
+  static void add_to_crowd(const Use& use, std::vector<RaceLabel>& labels, const RaceLabel& label);
+  [[nodiscard]] bool add_rows(const Use& use,
+                              const std::array<std::uint32_t, 32>& offsets) noexcept;
+  [[nodiscard]] bool touch_words(Use& use, const Touch& touch);
+  [[nodiscard]] bool is_of_rows(const Touch& touch) const noexcept;
+  [[nodiscard]] bool begin_copies(const Touch& touch) noexcept;
+  [[nodiscard]] bool end_copies(const Touch& touch) noexcept;
   void complete_cell(const Use& use, RaceCell& cell, std::uint32_t lane);
 
-  std::vector<RaceCell*> blocks_;
+  std::vector<RaceCell*> blocks_;  ///< Of kBlockBytes; empty for shared memory.
+  std::vector<RaceCell> rows_;     ///< Of shared memory.
   RaceCells cells_;
-  std::vector<std::vector<More>> more_;  ///< By RaceCell::more.
+  std::vector<Crowd> crowds_;
 };
 
 }  // namespace cpverify::sim

@@ -42,7 +42,7 @@ void WarpOrder::synchronise(std::uint32_t warps) noexcept {
   for (std::size_t warp = 0; warp < kWarps; ++warp) {
     if ((warps >> warp & 1U) == 0) continue;
     for (std::size_t i = 0; i < kWarps; ++i) joined[i] = std::max(joined[i], known_[warp][i]);
-    joined[warp] = now_;
+    joined[warp] = now_ | (RaceLabel::kTick - 1);
   }
   for (std::size_t warp = 0; warp < kWarps; ++warp) {
     if ((warps >> warp & 1U) != 0) known_[warp] = joined;
@@ -54,7 +54,7 @@ void WarpOrder::release(Clocks& target) noexcept {
   is_partial_ = true;
   const Clocks& known = known_[warp_];
   for (std::size_t i = 0; i < kWarps; ++i) target[i] = std::max(target[i], known[i]);
-  target[warp_] = now_;
+  target[warp_] = now_ | (RaceLabel::kTick - 1);
   tick();
 }
 
@@ -110,8 +110,9 @@ void CtaOrder::synchronise(std::uint64_t address, AccessKind kind, MemoryOrder o
 }
 
 bool CtaOrder::is_before(const RaceLabel& earlier) const noexcept {
-  if (earlier.time == RaceLabel::kNobody || earlier.time >= first_) return true;
-  return earlier.time < acquired_.size() && acquired_[earlier.time];
+  const std::uint32_t index = earlier.time / RaceLabel::kTick;
+  if (index == RaceLabel::kNobody || index >= first_) return true;
+  return index < acquired_.size() && acquired_[index];
 }
 
 void LaunchOrder::begin_cta(const std::array<std::uint32_t, 3>& cta) {
@@ -132,14 +133,14 @@ void LaunchOrder::synchronise(std::uint64_t address, AccessKind kind, MemoryOrde
 
 /// A new stretch of the CTA is one of its warps.
 void LaunchOrder::follow() {
-  if (starts_.size() > ctas_.time()) return;
+  if (starts_.size() > ctas_.time() / RaceLabel::kTick) return;
   warps_->tick();
   starts_.push_back(warps_->time());
 }
 
 std::uint32_t LaunchOrder::cta_time(const RaceLabel& label) const {
   const auto next = std::upper_bound(starts_.begin(), starts_.end(), label.time);
-  return static_cast<std::uint32_t>(next - starts_.begin() - 1);
+  return static_cast<std::uint32_t>(next - starts_.begin() - 1) * RaceLabel::kTick;
 }
 
 const std::array<std::uint32_t, 3>& LaunchOrder::cta_of(const RaceLabel& label) const {

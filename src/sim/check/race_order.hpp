@@ -18,6 +18,10 @@ struct RaceLabel {
   static constexpr std::uint32_t kNobody = 0;
   static constexpr std::uint32_t kInstructionMax = (1U << 19) - 1;
 
+  /// Times are multiples of this. What is below says how many bytes each lane has, its log2, where
+  /// a label stands for lanes side by side.
+  static constexpr std::uint32_t kTick = 8;
+
   std::uint32_t time;  ///< Of the order that the label is for.
   std::uint32_t packed;
 
@@ -52,25 +56,31 @@ struct RaceLabel {
   void set_cta_scope() noexcept { packed |= 1U << 12; }
   /// The copy has been waited for.
   void complete(std::uint32_t now) noexcept {
-    time = now;
+    time = now | time % kTick;
     packed &= ~(1U << 11);
+  }
+  /// Of the lane that has byte `byte` of those that the label stands for.
+  [[nodiscard]] RaceLabel at(std::uint32_t byte) const noexcept {
+    return {time, packed + (byte >> time % kTick)};
   }
 };
 
 /// What can be said of a label without asking a RaceOrder.
 struct RaceTimes {
-  std::uint32_t now = 1;
+  std::uint32_t now = RaceLabel::kTick;
   /// Labels of `home` up to here are before what runs now, unless they are asynchronous.
-  std::uint32_t first = 1;
+  std::uint32_t first = RaceLabel::kTick;
   /// What has happened since then is ordered alike for all who come, but for the warp itself.
-  std::uint32_t since = 1;
-  std::uint32_t home = 1;    ///< From here on: labels of the CTA (or cluster) that runs.
-  std::uint32_t oldest = 1;  ///< Labels below count for nothing.
+  std::uint32_t since = RaceLabel::kTick;
+  std::uint32_t home = RaceLabel::kTick;    ///< From here on: labels of the CTA (or cluster) that runs.
+  std::uint32_t oldest = RaceLabel::kTick;  ///< Labels below count for nothing.
   /// False: of what is not before `first`, only what the same warp of the same CTA did is before
   /// what it does now.
   bool is_partial = false;
   /// Labels below `home` may be before what runs now.
   bool knows_others = false;
+  /// Labels below count for nothing unless they are asynchronous.
+  std::uint32_t forgotten = RaceLabel::kTick;
 };
 
 /// What comes before what, seen from the warp or CTA that runs now.
@@ -103,7 +113,7 @@ class WarpOrder final : public RaceOrder {
   [[nodiscard]] std::uint32_t time() const noexcept { return now_; }
   /// A new stretch begins.
   void tick() noexcept {
-    if (now_ != std::numeric_limits<std::uint32_t>::max()) ++now_;
+    if (now_ < kLast) now_ += RaceLabel::kTick;
   }
   /// A barrier of all warps.
   void synchronise() noexcept;
@@ -115,14 +125,17 @@ class WarpOrder final : public RaceOrder {
   void acquire(const Clocks& source) noexcept;
   [[nodiscard]] bool is_before(const RaceLabel& earlier) const noexcept override;
   [[nodiscard]] RaceTimes times() const noexcept override {
-    return {now_, first_, first_, home_, home_, is_partial_, false};
+    return {now_, first_, first_, home_, home_, is_partial_, false, first_};
   }
 
  private:
+  /// Time stands still: what comes is not distinguished any more.
+  static constexpr std::uint32_t kLast = ~0U - 4 * RaceLabel::kTick + 1;
+
   std::uint32_t warp_ = 0;
-  std::uint32_t now_ = 1;
-  std::uint32_t first_ = 1;  ///< Since the last barrier of all warps.
-  std::uint32_t home_ = 1;   ///< Since the CTA began.
+  std::uint32_t now_ = RaceLabel::kTick;
+  std::uint32_t first_ = RaceLabel::kTick;  ///< Since the last barrier of all warps.
+  std::uint32_t home_ = RaceLabel::kTick;   ///< Since the CTA began.
   bool is_partial_;
   bool has_clocks_ = false;             ///< known_ is not all zeros.
   std::array<Clocks, kWarps> known_{};  ///< [of whom][of what]
@@ -141,26 +154,27 @@ class CtaOrder final : public RaceOrder {
   /// An atomic or strong access of one address.
   void synchronise(std::uint64_t address, AccessKind kind, MemoryOrder order);
   [[nodiscard]] std::uint32_t time() const noexcept {
-    return static_cast<std::uint32_t>(ctas_.size() - 1);
+    return static_cast<std::uint32_t>(ctas_.size() - 1) * RaceLabel::kTick;
   }
   [[nodiscard]] const std::array<std::uint32_t, 3>& cta_at(std::uint32_t time) const {
-    return ctas_[time];
+    return ctas_[time / RaceLabel::kTick];
   }
   [[nodiscard]] bool is_partial() const noexcept { return !released_.empty(); }
   [[nodiscard]] bool knows_others() const noexcept { return !acquired_.empty(); }
   [[nodiscard]] bool is_before(const RaceLabel& earlier) const noexcept override;
   [[nodiscard]] RaceTimes times() const noexcept override {
     constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
-    return {time(), kNever, time(), first_, 1, is_partial(), knows_others()};
+    return {time(),           kNever,       time(),        first_ * RaceLabel::kTick,
+            RaceLabel::kTick, is_partial(), knows_others(), RaceLabel::kTick};
   }
 
  private:
   using Times = std::vector<bool>;
   void begin_stretch();
 
-  std::vector<std::array<std::uint32_t, 3>> ctas_{1};  ///< [time]; none at time 0.
-  std::uint32_t first_ = 0;                            ///< First time of the CTA that runs.
-  std::uint32_t fenced_ = 0;                           ///< Times below are before a fence of it.
+  std::vector<std::array<std::uint32_t, 3>> ctas_{1};  ///< [time / kTick]; none at the first.
+  std::uint32_t first_ = 0;                            ///< Index of the first time of the CTA.
+  std::uint32_t fenced_ = 0;                           ///< What is below is before a fence of it.
   Times acquired_;
   std::map<std::uint64_t, Times> released_;  ///< By address.
 };
@@ -180,7 +194,8 @@ class LaunchOrder final : public RaceOrder {
   [[nodiscard]] RaceTimes times() const noexcept override {
     RaceTimes times = warps_->times();
     times.since = std::max(times.since, starts_.back());
-    times.oldest = 1;
+    times.oldest = RaceLabel::kTick;
+    times.forgotten = RaceLabel::kTick;
     times.is_partial = times.is_partial || ctas_.is_partial();
     times.knows_others = ctas_.knows_others();
     return times;
@@ -192,7 +207,7 @@ class LaunchOrder final : public RaceOrder {
 
   WarpOrder* warps_;
   CtaOrder ctas_;
-  std::vector<std::uint32_t> starts_{0};  ///< [time of ctas_]: first time of warps_.
+  std::vector<std::uint32_t> starts_{0};  ///< [time of ctas_ / kTick]: first time of warps_.
 };
 
 }  // namespace cpverify::sim

@@ -66,8 +66,15 @@ Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_co
                                  [](const Insn& insn) { return is_bulk(insn.op); });
 }
 
+/// After whatever may change them.
+void Racecheck::follow_orders() noexcept {
+  warp_times_ = warp_order_.times();
+  launch_times_ = launch_order_.times();
+}
+
 void Racecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept {
   launch_order_.begin_cta(cta);
+  follow_orders();
   if (proxies_ != nullptr) proxies_->reset();
   mbarriers_.clear();
 }
@@ -75,14 +82,17 @@ void Racecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept {
 void Racecheck::on_ordered(std::uint32_t /*rank*/, std::uint32_t warps) noexcept {
   if (warps != all_warps_) {
     warp_order_.synchronise(warps);
+    follow_orders();
     return;
   }
   if (proxies_ != nullptr) proxies_->synchronise();
   warp_order_.synchronise();
+  follow_orders();
 }
 
 void Racecheck::on_fence(const ExecutionPoint& /*point*/) noexcept {
   launch_order_.fence();
+  follow_orders();
 }
 
 void Racecheck::on_proxy_fence(const ExecutionPoint& point) noexcept {
@@ -97,6 +107,7 @@ void Racecheck::on_mbarrier(const ExecutionPoint& point, std::uint32_t offset,
   switch (event) {
     case MbarrierEvent::arrive:
       warp_order_.release(clocks.arrived);
+      follow_orders();
       return;
     case MbarrierEvent::complete:
       for (std::size_t i = 0; i < WarpOrder::kWarps; ++i) {
@@ -106,6 +117,7 @@ void Racecheck::on_mbarrier(const ExecutionPoint& point, std::uint32_t offset,
       return;
     case MbarrierEvent::wait:
       warp_order_.acquire(clocks.complete);
+      follow_orders();
       return;
   }
 }
@@ -114,7 +126,7 @@ RaceMap& Racecheck::map_of(std::uint32_t instruction, std::uint64_t base,
                            std::uint64_t object_bytes) {
   auto& [last_base, map] = last_maps_[instruction];
   if (map == nullptr || last_base != base) {
-    map = &global_.try_emplace(base, object_bytes).first->second;
+    map = &global_.try_emplace(base, MemorySpace::global, object_bytes).first->second;
     last_base = base;
   }
   return *map;
@@ -132,16 +144,28 @@ bool Racecheck::on_plain_access(const PlainAccessEvent& event) noexcept {
   touch.kind = event.kind;
   touch.lanes = ~0U;
   touch.size_bytes = event.size_bytes;
-  touch.label = RaceLabel::make_plain(warp_order_.time(), event.instruction, event.warp);
+  touch.label = RaceLabel::make_plain(warp_times_.now, event.instruction, event.warp);
   if (is_shared) {
     touch.order = &warp_order_;
-    touch.times = warp_order_.times();
+    touch.times = &warp_times_;
     return shared_->touch_plain(touch, event.is_uniform, event.offset);
   }
   touch.order = &launch_order_;
-  touch.times = launch_order_.times();
+  touch.times = &launch_times_;
   return map_of(event.instruction, event.base, event.object_bytes)
       .touch_plain(touch, event.is_uniform, event.offset);
+}
+
+bool Racecheck::on_plain_rows(const PlainRowsEvent& event) noexcept {
+  if (shared_ == nullptr || has_async_reads_ || is_strong_[event.instruction]) return false;
+  warp_order_.run(event.warp);
+  RaceMap::Touch touch;
+  touch.lanes = ~0U;
+  touch.size_bytes = event.size_bytes;
+  touch.label = RaceLabel::make_plain(warp_times_.now, event.instruction, event.warp);
+  touch.order = &warp_order_;
+  touch.times = &warp_times_;
+  return shared_->touch_rows(touch, event.offsets);
 }
 
 void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept {
@@ -149,8 +173,8 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
   warp_order_.run(point.warp);
   if (event.kind == AccessKind::write) report_.check_lanes(point, event);
   if (event.space == MemorySpace::shared) {
-    if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(event.object_bytes);
-    shared_->touch(touch_of(point, event, warp_order_.time(), warp_order_), conflicts_);
+    if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
+    shared_->touch(touch_of(point, event, warp_times_, warp_order_), conflicts_);
     if (!conflicts_.empty()) report(point, event);
     if (!has_async_reads_) return;
     if (proxies_ == nullptr) proxies_ = std::make_unique<ProxyMap>(event.object_bytes);
@@ -162,8 +186,9 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
       const auto lane = static_cast<std::size_t>(std::countr_zero(left));
       launch_order_.synchronise(event.addresses[lane], event.kind, event.order);
     }
+    follow_orders();
   }
-  RaceMap::Touch touch = touch_of(point, event, warp_order_.time(), launch_order_);
+  RaceMap::Touch touch = touch_of(point, event, launch_times_, launch_order_);
   if (event.is_cta_scope) touch.label.set_cta_scope();
   map_of(point.instruction, event.base, event.object_bytes).touch(touch, conflicts_);
   if (!conflicts_.empty()) report(point, event);
@@ -171,7 +196,7 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
 
 void Racecheck::on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept {
   warp_order_.run(point.warp);
-  const RaceMap::Touch touch = touch_of(point, event, warp_order_.time(), warp_order_);
+  const RaceMap::Touch touch = touch_of(point, event, warp_times_, warp_order_);
   if (event.space == MemorySpace::shared) {
     if (shared_ != nullptr) shared_->complete(touch);
     return;
@@ -182,7 +207,7 @@ void Racecheck::on_completed(const ExecutionPoint& point, const AccessEvent& eve
 
 void Racecheck::report(const ExecutionPoint& point, const AccessEvent& event) {
   for (const RaceMap::Conflict& conflict : conflicts_) {
-    const bool is_of_cta = conflict.earlier.time >= warp_order_.times().home;
+    const bool is_of_cta = conflict.earlier.time >= warp_times_.home;
     report_.add(point, event, conflict,
                 is_of_cta ? point.cta : launch_order_.cta_of(conflict.earlier));
   }

@@ -30,6 +30,7 @@ class Racecheck final : public Observer {
   [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
   [[nodiscard]] bool on_plain_access(const PlainAccessEvent& event) noexcept override;
+  [[nodiscard]] bool on_plain_rows(const PlainRowsEvent& event) noexcept override;
   void on_cta(const std::array<std::uint32_t, 3>& cta) noexcept override;
   void on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept override;
   void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
@@ -53,11 +54,14 @@ class Racecheck final : public Observer {
   [[nodiscard]] RaceMap& map_of(std::uint32_t instruction, std::uint64_t base,
                                 std::uint64_t object_bytes);
   void report(const ExecutionPoint& point, const AccessEvent& event);
+  void follow_orders() noexcept;
 
   RaceReport report_;
   std::uint32_t all_warps_;
   WarpOrder warp_order_;
   LaunchOrder launch_order_{warp_order_};
+  RaceTimes warp_times_;    ///< Of the one,
+  RaceTimes launch_times_;  ///< and of the other order.
   std::vector<bool> is_strong_;  ///< Per instruction: it has a memory order.
   std::unique_ptr<RaceMap> shared_;
   bool has_async_reads_ = false;       ///< The kernel may read shared memory asynchronously.

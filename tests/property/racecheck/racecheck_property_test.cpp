@@ -60,7 +60,7 @@ rc::Gen<Step> any_step(bool is_partial) {
       rc::gen::set(&Step::shape, element(Shape::dense, Shape::dense, Shape::uniform,
                                          Shape::permuted, Shape::strided)),
       rc::gen::set(&Step::place, rc::gen::inRange(0U, 4U)),
-      rc::gen::set(&Step::size_log2, element(0U, 1U, 2U, 2U, 2U, 3U, 4U, 4U)),
+      rc::gen::set(&Step::size_log2, element(0U, 1U, 2U, 2U, 3U, 4U, 4U, 4U)),
       rc::gen::set(&Step::kind, element(AccessKind::read, AccessKind::read, AccessKind::write,
                                         AccessKind::write, AccessKind::atomic)),
       rc::gen::set(&Step::order,
@@ -248,6 +248,15 @@ void Launch::access(const RaceOracle::Access& access, bool may_be_plain) {
     plain.object_bytes = kObjectBytes;
     plain.offset = access.offsets[0];
     if (checker_.on_plain_access(plain)) return;
+  }
+  if (access.is_shared && access.kind == AccessKind::read && access.size_bytes == 16 &&
+      access.lanes == ~0U) {
+    PlainRowsEvent rows;
+    rows.size_bytes = 16;
+    rows.instruction = id_;
+    rows.warp = access.warp;
+    std::copy(access.offsets.begin(), access.offsets.end(), rows.offsets.begin());
+    if (checker_.on_plain_rows(rows)) return;
   }
   checker_.on_access(point_of(access.warp), event);
 }
