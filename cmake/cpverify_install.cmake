@@ -27,6 +27,7 @@ target_sources(cpverify INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DI
   include/cpverify/scenario.hpp
   include/cpverify/schedule.hpp
   include/cpverify/step.hpp
+  include/cpverify/system.hpp
   include/cpverify/verdict.hpp
   include/cpverify/verify.hpp)
 

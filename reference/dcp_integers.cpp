@@ -163,6 +163,9 @@ void add_exchange_shapes(RankIntegers& result, const Shard& shard, const Heads& 
   result.shapes["lse_gathered"] = {ranks, rows, ranks * heads.query};
   result.shapes["out_scaled"] = {ranks, rows, heads.query, dim};
   result.shapes["lse_merged"] = {ranks, rows, heads.query};
+  if (scenario.dcp.combine == DcpCombine::ag_ar) {
+    result.shapes["out_summed"] = {ranks, rows, heads.query, dim};
+  }
 }
 
 }  // namespace

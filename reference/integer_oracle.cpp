@@ -8,6 +8,8 @@
 #include "cpverify/step.hpp"
 #include "reference/dcp_integers.hpp"
 #include "reference/kv_deal.hpp"
+#include "reference/pcp_deal.hpp"
+#include "reference/pcp_virtual_batch_integers.hpp"
 #include "reference/ring_integers.hpp"
 #include "reference/row_integers.hpp"
 #include "reference/step_integers.hpp"
@@ -64,6 +66,9 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
     case StrategyKind::dcp:
       if (problem.scenario.topology.dcp > 1) return dcp_integers(problem, step);
       break;
+    case StrategyKind::pcp_virtual_batch:
+      if (is_pcp_on(problem, step)) return pcp_virtual_batch_integers(problem, step);
+      return whole_step_integers(problem, step, problem.scenario.topology.cp);
     case StrategyKind::single:
     case StrategyKind::launch:
       break;

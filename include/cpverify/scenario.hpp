@@ -16,6 +16,7 @@
 #include "cpverify/mma_accumulation.hpp"
 #include "cpverify/reduction.hpp"
 #include "cpverify/schedule.hpp"
+#include "cpverify/system.hpp"
 
 namespace cpverify {
 
@@ -60,9 +61,9 @@ struct TopologySpec {
 enum class DcpVisibility : std::uint8_t { split, cached };
 
 /// How the partials of a decode group become results for each rank's heads: LSEs are gathered,
-/// outputs scaled and reduce-scattered in their own type or in f32; or outputs and LSEs are
-/// exchanged in one all-to-all and merged in f32.
-enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, a2a };
+/// outputs scaled and reduce-scattered in their own type or in f32, or all-reduced, every rank
+/// taking its heads; or outputs and LSEs are exchanged in one all-to-all and merged in f32.
+enum class DcpCombine : std::uint8_t { ag_rs, ag_rs_f32, ag_ar, a2a };
 
 struct DcpSpec {
   DcpVisibility visibility = DcpVisibility::split;
@@ -126,6 +127,7 @@ enum class StrategyKind : std::uint8_t {
   interleave,
   contiguous,
   dcp,
+  pcp_virtual_batch,
   ring,
   ring_contiguous,
   ulysses,
@@ -169,10 +171,17 @@ struct ExpectedFinding {
   SourceLocation where;
 };
 
+/// A configuration rule that must refuse a cell; see docs/configuration_rules.md for the names.
+struct ExpectedRule {
+  std::string id;
+  SourceLocation where;
+};
+
 struct Scenario {
   std::filesystem::path path;
   std::string name;  ///< File name without extension unless the file says otherwise.
   std::string description;
+  std::optional<SystemSpec> system;  ///< None: no configuration rules are asked.
   ModelSpec model;
   TopologySpec topology;
   std::vector<StrategyKind> strategies{StrategyKind::single, StrategyKind::zigzag};
@@ -191,6 +200,8 @@ struct Scenario {
   /// Takes the place of the attention problem: model to padding, and inject, are not read.
   std::optional<LaunchSpec> launch;
   std::vector<ExpectedFinding> expect;  ///< Empty: the scenario must be clean.
+  /// Not empty: exactly these rules refuse the cells that are refused.
+  std::vector<ExpectedRule> expect_refused;
 
   [[nodiscard]] bool asks_for(Check check) const {
     return std::find(checks.begin(), checks.end(), check) != checks.end();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cpverify/finding.hpp"
+#include "cpverify/scenario.hpp"
 
 namespace cpverify {
 
@@ -22,6 +23,16 @@ struct CheckResult {
   double worst_ratio = 0.0;    ///< lse and output: largest error / bound.
 };
 
+/// A configuration rule of the scenario's system that a cell breaks.
+struct BrokenRule {
+  std::string id;         ///< docs/configuration_rules.md, e.g. "vllm-5b".
+  std::string stated_by;  ///< Name of the system.
+  std::string effect;     ///< refused, changed or unsafe.
+  std::string violation;  ///< In the configuration's numbers.
+  std::string meaning;
+  std::string instead;  ///< What the user can do.
+};
+
 /// One cell: a strategy in a data mode.
 struct CellVerdict {
   StrategyKind strategy = StrategyKind::single;
@@ -30,6 +41,8 @@ struct CellVerdict {
   std::string digest;  ///< Of every captured byte, 16 hex digits.
   std::vector<CheckResult> checks;
   std::vector<Finding> findings;
+  /// All that are broken; the cell is refused, and nothing ran, unless each has effect changed.
+  std::vector<BrokenRule> rules;
 };
 
 /// A scenario's verdict. With `expect`, passed means: those findings and no others.
@@ -40,10 +53,12 @@ struct Verdict {
   /// How the simulated GPUs and their collectives take sums; empty on real ones.
   std::string mma_accumulation;
   std::string reduction;
+  TopologySpec topology;  ///< As the scenario says; strategies use what they need of it.
   Outcome outcome = Outcome::skipped;
   std::vector<CellVerdict> cells;
   std::vector<std::string> missing_findings;  ///< Expected, not found.
   std::vector<Finding> unexpected_findings;   ///< Found, not expected (all, when none is expected).
+  std::vector<std::string> unexpected_rules;  ///< Ids of rules that refuse against `expect`.
   std::string repro;                          ///< The one command that gives this verdict again.
 };
 

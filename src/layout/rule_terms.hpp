@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "layout/configuration.hpp"
+#include "layout/splits.hpp"
 
 /// Words in which the tables of rules are written.
 namespace cpverify::layout {
@@ -45,6 +46,15 @@ struct Clause {
 
 [[nodiscard]] inline bool is_power_of_two(std::int64_t value) noexcept {
   return value > 0 && (value & (value - 1)) == 0;
+}
+
+/// Strategies that split new tokens over cp ranks, and those that split the cache over dcp ranks.
+[[nodiscard]] constexpr bool uses_cp(SplitKind kind) noexcept {
+  return kind != SplitKind::single && kind != SplitKind::dcp && kind != SplitKind::dcp_virtual;
+}
+[[nodiscard]] constexpr bool uses_dcp(SplitKind kind) noexcept {
+  return kind == SplitKind::dcp || kind == SplitKind::dcp_virtual ||
+         kind == SplitKind::pcp_head_tail || kind == SplitKind::pcp_virtual_batch;
 }
 
 [[nodiscard]] inline bool is_gqa(const Configuration& c) {

@@ -24,15 +24,6 @@ std::int64_t head_exchange(Config c) noexcept {
   return c.strategy == SplitKind::ulysses_ring ? c.ulysses : 1;
 }
 
-/// Strategies that split new tokens over cp ranks, and those that split the cache over dcp ranks.
-bool uses_cp(SplitKind kind) noexcept {
-  return kind != SplitKind::single && kind != SplitKind::dcp && kind != SplitKind::dcp_virtual;
-}
-bool uses_dcp(SplitKind kind) noexcept {
-  return kind == SplitKind::dcp || kind == SplitKind::dcp_virtual ||
-         kind == SplitKind::pcp_head_tail || kind == SplitKind::pcp_virtual_batch;
-}
-
 constexpr std::array kRules{
     ConfigRule{"cpverify-strategy", System::cpverify, kBothVllm | kSglang, unsafe,
                "The system has the strategy.",

@@ -146,6 +146,11 @@ std::vector<Defect> kernel_defects() {
         "an attention launch",
         {rank(kEvery), step()}},
        use_lse_base2},
+      {{"empty_row_finite",
+        "the kernel returns 0 as the LSE of a row without keys",
+        "an attention launch with such a row, and a merge of it",
+        {rank(kEvery), step()}},
+       use_empty_row_finite},
       {{"missing_barrier",
         "a tile is read before all warps have written it",
         kNeedsMma,
@@ -267,11 +272,36 @@ std::vector<Defect> exchange_defects() {
   };
 }
 
+std::vector<Defect> pcp_defects() {
+  return {
+      {{"pcp_restore_off_by_one",
+        "the restore index takes the row after a token's own",
+        "strategy pcp_virtual_batch and a step with CP on",
+        {rank(kEvery), step()}},
+       shift_hidden_restore},
+      {{"pcp_pads_written",
+        "pad rows are written to the slot of the step's first token",
+        "strategy pcp_virtual_batch, CP on and ranks of different counts",
+        {rank(kEvery), step()}},
+       write_pad_rows},
+      {{"pcp_chunk_as_decode",
+        "a last chunk of one token passes for a decode where it is computed",
+        "strategy pcp_virtual_batch and a prompt whose last chunk is one token",
+        {rank(kEvery), step()}},
+       take_chunk_for_decode},
+      {{"pcp_rows_see_request",
+        "rows have the KV length of their whole request",
+        "strategy pcp_virtual_batch and a step with CP on",
+        {rank(kEvery), step()}},
+       show_whole_request},
+  };
+}
+
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more :
-       {operation_defects(), kernel_defects(), merge_defects(), exchange_defects()}) {
+  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
+                                          exchange_defects(), pcp_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

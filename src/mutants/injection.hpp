@@ -85,6 +85,7 @@ std::size_t send_fewer_rows(const Injection& injection);
 
 std::size_t use_causal_plus_one(const Injection& injection);
 std::size_t use_lse_base2(const Injection& injection);
+std::size_t use_empty_row_finite(const Injection& injection);
 std::size_t use_missing_barrier(const Injection& injection);
 std::size_t use_page_rounded(const Injection& injection);
 std::size_t use_no_wait(const Injection& injection);
@@ -111,5 +112,10 @@ std::size_t skip_round(const Injection& injection);
 std::size_t unmask_own_block(const Injection& injection);
 std::size_t swap_returned_heads(const Injection& injection);
 std::size_t deal_kv_heads_in_turn(const Injection& injection);
+
+std::size_t shift_hidden_restore(const Injection& injection);
+std::size_t write_pad_rows(const Injection& injection);
+std::size_t take_chunk_for_decode(const Injection& injection);
+std::size_t show_whole_request(const Injection& injection);
 
 }  // namespace cpverify::mutants

@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
+#include "plan/exchange.hpp"
 #include "plan/launches.hpp"
 #include "plan/merge_launches.hpp"
 #include "plan/rank_builder.hpp"
@@ -22,20 +24,41 @@ MergeShape group_shape(const RankShape& shape, const HeadGroup& group) {
   return {shape.dtype, shape.padded_rows, shape.num_heads_q * group.size, shape.head_dim};
 }
 
-Collective collective_of(CollectiveKind kind, DType dtype, const HeadGroup& group,
-                         std::string_view what) {
-  Collective collective;
-  collective.kind = kind;
-  collective.group = group.group;
-  collective.dtype = dtype;
-  collective.meaning = fmt::format("{} of step {}", what, group.step);
-  return collective;
+/// A whole exchange over the group, of elements of `dtype`.
+Collective head_collective(const GroupExchange& exchange, DType dtype, const HeadGroup& group,
+                           std::string_view what) {
+  return group_collective(exchange, dtype, fmt::format("{} of step {}", what, group.step));
 }
 
-/// LSEs of all ranks, own outputs scaled by their share, the sum scattered over heads.
-void combine_by_scaling(RankBuilder& builder, DType sum_dtype, const GroupPartial& partial,
+/// The sums of the scaled partials, every rank's heads on that rank.
+void scatter_sums(RankBuilder& builder, DType sum_dtype, BufferId scaled, BufferId target,
+                  const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  builder.collective("reduce-scatter scaled partials over heads",
+                     head_collective({CollectiveKind::reduce_scatter, group.group, scaled, target,
+                                      shape.padded_rows * shape.q_row_elems()},
+                                     sum_dtype, group, "scaled partial rows"));
+}
+
+/// The same by sums of all heads on every rank, of which each takes its own.
+void reduce_sums(RankBuilder& builder, BufferId scaled, BufferId target, const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  const std::int64_t own_elems = shape.padded_rows * shape.q_row_elems();
+  const BufferId summed = builder.workspace(
+      "out_summed", {group.size, shape.padded_rows, shape.num_heads_q, shape.head_dim});
+  builder.collective("all-reduce scaled partials",
+                     head_collective({CollectiveKind::all_reduce, group.group, scaled, summed,
+                                      group.size * own_elems},
+                                     shape.dtype, group, "scaled partial rows"));
+  builder.copy("take the own heads' rows",
+               {{summed, group.own * own_elems}, {target, 0}, shape.bytes(own_elems)});
+}
+
+/// LSEs of all ranks, own outputs scaled by their share, and the sums of those.
+void combine_by_scaling(RankBuilder& builder, DcpCombine combine, const GroupPartial& partial,
                         const OwnHeads& own, const HeadGroup& group) {
   const RankShape& shape = builder.shape();
+  const DType sum_dtype = combine == DcpCombine::ag_rs_f32 ? DType::f32 : shape.dtype;
   const std::int64_t rows = shape.padded_rows;
   const std::int64_t size = group.size;
   const std::int64_t own_lses = rows * shape.num_heads_q;
@@ -46,11 +69,10 @@ void combine_by_scaling(RankBuilder& builder, DType sum_dtype, const GroupPartia
   const BufferId merged =
       builder.workspace("lse_merged", DType::f32, {size, rows, shape.num_heads_q});
 
-  Collective gather = collective_of(CollectiveKind::all_gather, DType::f32, group, "partial lses");
-  gather.send = {partial.lse, 0};
-  gather.recv = {gathered, 0};
-  gather.count = size * own_lses;
-  builder.collective("all-gather partial lses", std::move(gather));
+  builder.collective("all-gather partial lses",
+                     head_collective({CollectiveKind::all_gather, group.group, partial.lse,
+                                      gathered, size * own_lses},
+                                     DType::f32, group, "partial lses"));
 
   LseScale scale;
   scale.partial = {partial.out, 0};
@@ -63,12 +85,11 @@ void combine_by_scaling(RankBuilder& builder, DType sum_dtype, const GroupPartia
   builder.launch("scale the partial by its share",
                  scale_by_lse_launch(group_shape(shape, group), scale));
 
-  Collective scatter =
-      collective_of(CollectiveKind::reduce_scatter, sum_dtype, group, "scaled partial rows");
-  scatter.send = {scaled, 0};
-  scatter.recv = {own.out, 0};
-  scatter.count = rows * shape.q_row_elems();
-  builder.collective("reduce-scatter scaled partials over heads", std::move(scatter));
+  if (combine == DcpCombine::ag_ar) {
+    reduce_sums(builder, scaled, own.out, group);
+  } else {
+    scatter_sums(builder, sum_dtype, scaled, own.out, group);
+  }
   builder.copy("take the own heads' lses",
                {{merged, group.own * own_lses}, {own.lse, 0}, own_lses * 4});
 }
@@ -92,12 +113,10 @@ void combine_by_exchange(RankBuilder& builder, const GroupPartial& partial, cons
   pack.num_ranks = group.size;
   builder.launch("pack the partial with its lses", pack_partial_launch(whole, pack));
 
-  Collective exchange =
-      collective_of(CollectiveKind::all_to_all, shape.dtype, group, "packed partial rows");
-  exchange.send = {send, 0};
-  exchange.recv = {recv, 0};
-  exchange.count = shape.padded_rows * shape.num_heads_q * packed_row_elems(whole);
-  builder.collective("all-to-all packed partials over heads", std::move(exchange));
+  const std::int64_t count = shape.padded_rows * shape.num_heads_q * packed_row_elems(whole);
+  builder.collective("all-to-all packed partials over heads",
+                     head_collective({CollectiveKind::all_to_all, group.group, send, recv, count},
+                                     shape.dtype, group, "packed partial rows"));
 
   PackedMerge merge;
   merge.packed = {recv, 0};
@@ -122,21 +141,13 @@ BufferId gather_query_heads(RankBuilder& builder, BufferId q, const HeadGroup& g
   const BufferId all_heads =
       builder.workspace("q_all", {rows, group.size * shape.num_heads_q, shape.head_dim});
 
-  Collective gather = collective_of(CollectiveKind::all_gather, shape.dtype, group, "query rows");
-  gather.send = {q, 0};
-  gather.recv = {gathered, 0};
-  gather.count = rows * shape.q_row_elems();
-  builder.collective("all-gather query rows over heads", std::move(gather));
-
-  RowGather reorder;
-  reorder.source = {gathered, 0};
-  reorder.index = {head_order, 0};
-  reorder.target = {all_heads, 0};
-  reorder.num_rows = rows * group.size;
-  reorder.row_bytes = shape.bytes(shape.q_row_elems());
-  reorder.source_stride_bytes = reorder.row_bytes;
-  reorder.target_stride_bytes = reorder.row_bytes;
-  builder.launch("put the heads of a row side by side", gather_rows_launch(reorder));
+  builder.collective("all-gather query rows over heads",
+                     head_collective({CollectiveKind::all_gather, group.group, q, gathered,
+                                      rows * shape.q_row_elems()},
+                                     shape.dtype, group, "query rows"));
+  builder.launch("put the heads of a row side by side",
+                 gather_rows_launch(dense_rows(gathered, head_order, all_heads, rows * group.size,
+                                               shape.bytes(shape.q_row_elems()))));
   return all_heads;
 }
 
@@ -144,10 +155,9 @@ void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupParti
                       const OwnHeads& own, const HeadGroup& group) {
   switch (combine) {
     case DcpCombine::ag_rs:
-      combine_by_scaling(builder, builder.shape().dtype, partial, own, group);
-      break;
     case DcpCombine::ag_rs_f32:
-      combine_by_scaling(builder, DType::f32, partial, own, group);
+    case DcpCombine::ag_ar:
+      combine_by_scaling(builder, combine, partial, own, group);
       break;
     case DcpCombine::a2a:
       combine_by_exchange(builder, partial, own, group);
@@ -160,7 +170,8 @@ MergeNumerics combine_numerics(DcpCombine combine, DType dtype, std::uint32_t pa
   numerics.partials = partials;
   numerics.depth = 1;
   numerics.partial_dtype = dtype;
-  numerics.sum_dtype = combine == DcpCombine::ag_rs ? dtype : DType::f32;
+  const bool sums_in_type = combine == DcpCombine::ag_rs || combine == DcpCombine::ag_ar;
+  numerics.sum_dtype = sums_in_type ? dtype : DType::f32;
   return numerics;
 }
 

@@ -7,6 +7,7 @@
 #include "layout/topology.hpp"
 #include "plan/dcp.hpp"
 #include "plan/launches.hpp"
+#include "plan/pcp_virtual_batch.hpp"
 #include "plan/rank_builder.hpp"
 #include "plan/ring.hpp"
 #include "plan/row_split.hpp"
@@ -48,6 +49,9 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       return;
     case StrategyKind::dcp:
       plan::build_dcp(problem, step, plan);
+      return;
+    case StrategyKind::pcp_virtual_batch:
+      plan::build_pcp_virtual_batch(problem, step, plan);
       return;
     case StrategyKind::ring:
     case StrategyKind::ring_contiguous:

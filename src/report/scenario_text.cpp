@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -133,6 +134,7 @@ class ScenarioText {
       add_table(first, std::min(first + kCellsPerTable, verdict_.cells.size()));
     }
     add_reasons();
+    add_rules();
     add_findings();
     if (!verdict_.repro.empty()) line("  repro: " + verdict_.repro);
     return text_;
@@ -160,9 +162,19 @@ class ScenarioText {
       header += fmt::format("{:<{}}", cell_name(cells[i]), widths.back());
     }
     line(header);
-    for (std::size_t row = 0; row < cells[first].checks.size(); ++row) {
-      std::string text = fmt::format("  {:<{}}", name(cells[first].checks[row].check), kCheckWidth);
+    // A cell that is refused has no checks; the others have the same.
+    const auto judged =
+        std::find_if(cells.begin() + static_cast<std::ptrdiff_t>(first),
+                     cells.begin() + static_cast<std::ptrdiff_t>(last),
+                     [](const CellVerdict& cell) { return cell.outcome != Outcome::refused; });
+    if (judged == cells.begin() + static_cast<std::ptrdiff_t>(last)) return;
+    for (std::size_t row = 0; row < judged->checks.size(); ++row) {
+      std::string text = fmt::format("  {:<{}}", name(judged->checks[row].check), kCheckWidth);
       for (std::size_t i = first; i < last; ++i) {
+        if (cells[i].outcome == Outcome::refused) {
+          const std::string_view label = row == 0 ? name(cells[i].outcome) : std::string_view{};
+          text += paint(Outcome::refused, fmt::format("{:<{}}", label, widths[i - first]));
+        }
         if (row >= cells[i].checks.size()) continue;
         const CheckResult& result = cells[i].checks[row];
         text += paint(result.outcome, fmt::format("{:<{}}", result_text(result, cells[i].strategy),
@@ -177,6 +189,28 @@ class ScenarioText {
       const std::string cells = cells_text(entry.cells, verdict_.cells);
       line(fmt::format("  {} {}: {}{}", entry.label, fmt::join(entry.checks, ", "), entry.reason,
                        cells.empty() ? "" : fmt::format(" ({})", cells)));
+    }
+  }
+
+  /// Once per strategy: they do not depend on data.
+  void add_rules() {
+    std::set<StrategyKind> told;
+    for (const CellVerdict& cell : verdict_.cells) {
+      if (cell.rules.empty() || !told.insert(cell.strategy).second) continue;
+      const bool is_refused = cell.outcome == Outcome::refused;
+      line(is_refused ? fmt::format("  {}  {}", paint(Outcome::refused, name(cell.outcome)),
+                                    name(cell.strategy))
+                      : fmt::format("  CHANGED  {}", name(cell.strategy)));
+      for (const BrokenRule& rule : cell.rules) {
+        line(fmt::format("        {} ({}, {}): {}", rule.id, rule.stated_by, rule.effect,
+                         rule.violation));
+        line(fmt::format("          {}", rule.meaning));
+        line(fmt::format("          instead: {}", rule.instead));
+      }
+    }
+    for (const std::string& id : verdict_.unexpected_rules) {
+      line(fmt::format("  {}  refused by {}, which is not expected", paint(Outcome::failed, "FAIL"),
+                       id));
     }
   }
 

@@ -1,4 +1,9 @@
+#include <array>
+#include <cstdint>
+#include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -53,6 +58,16 @@ Json to_json(const CheckResult& result) {
   return json;
 }
 
+Json to_json(const BrokenRule& rule) {
+  return {{"id", rule.id},           {"stated_by", rule.stated_by},
+          {"effect", rule.effect},   {"violation", rule.violation},
+          {"meaning", rule.meaning}, {"instead", rule.instead}};
+}
+
+Json to_json(const TopologySpec& topology) {
+  return {{"cp", topology.cp}, {"tp", topology.tp}, {"dcp", topology.dcp}};
+}
+
 Json to_json(const CellVerdict& cell) {
   Json json;
   json["strategy"] = text(name(cell.strategy));
@@ -62,6 +77,32 @@ Json to_json(const CellVerdict& cell) {
   json["checks"] = Json::array();
   for (const CheckResult& result : cell.checks) json["checks"].push_back(to_json(result));
   json["findings"] = to_json(cell.findings);
+  json["broken_rules"] = Json::array();
+  for (const BrokenRule& rule : cell.rules) json["broken_rules"].push_back(to_json(rule));
+  return json;
+}
+
+/// How many cells of each strategy, topology and mode there are by outcome: what a gate asks first.
+Json executed_json(const std::vector<Verdict>& verdicts) {
+  using Key = std::tuple<StrategyKind, std::array<std::uint32_t, 3>, DataMode>;
+  std::map<Key, std::map<Outcome, std::uint64_t>> counts;
+  for (const Verdict& verdict : verdicts) {
+    const TopologySpec& world = verdict.topology;
+    for (const CellVerdict& cell : verdict.cells) {
+      const Key key{cell.strategy, {world.cp, world.tp, world.dcp}, cell.mode};
+      ++counts[key][cell.outcome];
+    }
+  }
+  Json json = Json::array();
+  for (const auto& entry : counts) {
+    const auto& [strategy, world, mode] = entry.first;
+    Json cells = Json::object();
+    for (const auto& count : entry.second) cells[text(name(count.first))] = count.second;
+    json.push_back({{"strategy", text(name(strategy))},
+                    {"topology", {{"cp", world[0]}, {"tp", world[1]}, {"dcp", world[2]}}},
+                    {"mode", text(name(mode))},
+                    {"cells", std::move(cells)}});
+  }
   return json;
 }
 
@@ -72,11 +113,13 @@ Json to_json(const Verdict& verdict) {
   json["schedule"] = verdict.schedule;
   json["mma_accumulation"] = verdict.mma_accumulation;
   json["reduction"] = verdict.reduction;
+  json["topology"] = to_json(verdict.topology);
   json["outcome"] = text(name(verdict.outcome));
   json["cells"] = Json::array();
   for (const CellVerdict& cell : verdict.cells) json["cells"].push_back(to_json(cell));
   json["missing_findings"] = verdict.missing_findings;
   json["unexpected_findings"] = to_json(verdict.unexpected_findings);
+  json["unexpected_rules"] = verdict.unexpected_rules;
   json["repro"] = verdict.repro;
   return json;
 }
@@ -87,6 +130,7 @@ std::string verdicts_json(const std::vector<Verdict>& verdicts) {
   Json json;
   json["schema"] = "cpverify.verdicts";
   json["schema_version"] = 1;
+  json["executed"] = executed_json(verdicts);
   json["verdicts"] = Json::array();
   for (const Verdict& verdict : verdicts) json["verdicts"].push_back(to_json(verdict));
   return json_text(json);

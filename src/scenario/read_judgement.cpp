@@ -78,6 +78,16 @@ ExpectedFinding read_finding(const Value& value, const Scenario& scenario) {
   return finding;
 }
 
+/// Whether there are such rules is known to the layer that has them.
+void read_expected_rules(const Map& expect, Scenario& scenario) {
+  const std::optional<Value> rules = expect.find("refused");
+  if (!rules) return;
+  if (!scenario.system) rules->fail("'refused' is for a scenario that names its 'system'");
+  for (const Value& rule : rules->list()) {
+    scenario.expect_refused.push_back({rule.identifier(), rule.where()});
+  }
+}
+
 std::vector<Check> default_checks(const Scenario& scenario) {
   if (scenario.launch) {
     std::vector<Check> checks{kLaunchChecks.begin(), kLaunchChecks.end()};
@@ -131,8 +141,10 @@ void read_expect(const Map& file, Scenario& scenario) {
   if (!value) return;
   const Map map{*value, Section::expect};
   read_expected_values(map, scenario);
-  // What a launch must leave may be all that is expected: then nothing may be found.
-  if (map.find("values") && !map.find("findings")) return;
+  read_expected_rules(map, scenario);
+  // What a launch must leave, or what refuses, may be all that is expected: then nothing may be
+  // found.
+  if ((map.find("values") || map.find("refused")) && !map.find("findings")) return;
   // An empty list is refused: it would read as "anything goes" and mean "nothing may be found".
   for (const Value& entry : map.require("findings").list()) {
     scenario.expect.push_back(read_finding(entry, scenario));

@@ -29,9 +29,9 @@ namespace cpverify::scenario {
 namespace {
 
 /// Keys of the file that describe the problem which such a scenario does not have.
-constexpr std::array<std::string_view, 10> kProblemKeys{
-    "model", "topology", "strategies", "attention_kernel", "dcp",
-    "cache", "requests", "trace",      "scheduler",        "padding"};
+constexpr std::array<std::string_view, 11> kProblemKeys{
+    "system", "model",    "topology", "strategies", "attention_kernel", "dcp",
+    "cache",  "requests", "trace",    "scheduler",  "padding"};
 
 // Source: CUDA C++ Programming Guide, "Compute capabilities", table of technical specifications.
 constexpr std::array<std::int64_t, 3> kMaxGrid{0x7fffffff, 65535, 65535};

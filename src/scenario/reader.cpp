@@ -25,6 +25,7 @@ void read_names(const scenario::Map& file, Scenario& scenario) {
 }
 
 void read_problem(const scenario::Map& file, Scenario& scenario) {
+  scenario::read_system(file, scenario);
   scenario::read_model(file, scenario);
   scenario::read_topology(file, scenario);
   scenario::read_strategies(file, scenario);

@@ -14,6 +14,7 @@ namespace cpverify::scenario {
 /// A map of the scenario file. `finding` is an entry of expect.findings.
 enum class Section : std::uint8_t {
   scenario,
+  system,
   model,
   topology,
   dcp,
@@ -51,12 +52,19 @@ inline constexpr std::array kAttentionKinds{AttentionKind::mha, AttentionKind::g
                                             AttentionKind::mqa};
 inline constexpr std::array kModelDTypes{DType::f32, DType::f16, DType::bf16};
 inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMode::poison};
-inline constexpr std::array kStrategies{
-    StrategyKind::single,     StrategyKind::zigzag,          StrategyKind::zigzag_combined,
-    StrategyKind::interleave, StrategyKind::contiguous,      StrategyKind::dcp,
-    StrategyKind::ring,       StrategyKind::ring_contiguous, StrategyKind::ulysses};
+inline constexpr std::array kStrategies{StrategyKind::single,
+                                        StrategyKind::zigzag,
+                                        StrategyKind::zigzag_combined,
+                                        StrategyKind::interleave,
+                                        StrategyKind::contiguous,
+                                        StrategyKind::dcp,
+                                        StrategyKind::pcp_virtual_batch,
+                                        StrategyKind::ring,
+                                        StrategyKind::ring_contiguous,
+                                        StrategyKind::ulysses};
 inline constexpr std::array kDcpVisibilities{DcpVisibility::split, DcpVisibility::cached};
-inline constexpr std::array kDcpCombines{DcpCombine::ag_rs, DcpCombine::ag_rs_f32, DcpCombine::a2a};
+inline constexpr std::array kDcpCombines{DcpCombine::ag_rs, DcpCombine::ag_rs_f32,
+                                         DcpCombine::ag_ar, DcpCombine::a2a};
 inline constexpr std::array kKvShardings{KvSharding::dcp, KvSharding::pcp_dcp};
 /// The types of buffers that a launch scenario has.
 inline constexpr std::array kBufferDTypes{DType::f32, DType::f16, DType::bf16,

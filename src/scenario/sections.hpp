@@ -11,6 +11,7 @@ namespace cpverify::scenario {
 
 /// Readers of the sections, in the order in which they must be called: each may need what the ones
 /// above it put into the scenario.
+void read_system(const Map& file, Scenario& scenario);
 void read_model(const Map& file, Scenario& scenario);
 void read_topology(const Map& file, Scenario& scenario);
 void read_strategies(const Map& file, Scenario& scenario);

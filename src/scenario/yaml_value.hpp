@@ -92,27 +92,28 @@ class Map {
   std::vector<Value> values_;
 };
 
-/// One of the words that name() gives to the enumerators of `all`.
-template <class Enum, std::size_t kCount>
-[[nodiscard]] Enum choice(const Value& value, const std::array<Enum, kCount>& all) {
+/// One of the words that name() gives to the enumerators of `all`, an array or a vector of them.
+template <class Enums>
+[[nodiscard]] typename Enums::value_type choice(const Value& value, const Enums& all) {
   const std::string word = value.text();
   std::vector<std::string> known;
-  known.reserve(kCount);
+  known.reserve(all.size());
   // Qualified: name() for every enum is declared in namespace cpverify.
-  for (const Enum candidate : all) known.emplace_back(cpverify::name(candidate));
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (const auto candidate : all) known.emplace_back(cpverify::name(candidate));
+  for (std::size_t i = 0; i < all.size(); ++i) {
     if (known[i] == word) return all[i];
   }
   value.fail(unknown_word(value.name(), word, known));
 }
 
 /// A list of such words, each at most once.
-template <class Enum, std::size_t kCount>
-[[nodiscard]] std::vector<Enum> choices(const Value& value, const std::array<Enum, kCount>& all) {
-  std::vector<Enum> chosen;
+template <class Enums>
+[[nodiscard]] std::vector<typename Enums::value_type> choices(const Value& value,
+                                                              const Enums& all) {
+  std::vector<typename Enums::value_type> chosen;
   for (const Value& entry : value.list()) {
-    const Enum enumerator = choice(entry, all);
-    for (const Enum earlier : chosen) {
+    const auto enumerator = choice(entry, all);
+    for (const auto earlier : chosen) {
       if (earlier == enumerator) entry.fail("'" + entry.text() + "' is listed twice");
     }
     chosen.push_back(enumerator);

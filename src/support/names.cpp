@@ -51,6 +51,8 @@ std::string_view name(DcpCombine combine) noexcept {
       return "ag_rs";
     case DcpCombine::ag_rs_f32:
       return "ag_rs_f32";
+    case DcpCombine::ag_ar:
+      return "ag_ar";
     case DcpCombine::a2a:
       return "a2a";
   }
@@ -99,6 +101,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "contiguous";
     case StrategyKind::dcp:
       return "dcp";
+    case StrategyKind::pcp_virtual_batch:
+      return "pcp_virtual_batch";
     case StrategyKind::ring:
       return "ring";
     case StrategyKind::ring_contiguous:

@@ -12,6 +12,7 @@
 
 #include "cpverify/error.hpp"
 #include "cpverify/scenario.hpp"
+#include "cpverify/system.hpp"
 #include "layout/config_rules.hpp"
 #include "layout/configuration.hpp"
 #include "layout/cost.hpp"
@@ -31,7 +32,6 @@ namespace {
 
 using layout::Configuration;
 using layout::SplitKind;
-using layout::System;
 
 constexpr std::int64_t kRanksMax = 65'536;
 constexpr std::int64_t kSizeMax = 1 << 20;
@@ -83,11 +83,11 @@ SplitKind usual_strategy(const Configuration& c) {
 
 Configuration configuration_of(const PlanFlags& flags) {
   Configuration c = flags.configuration;
-  c.system = named("--system", flags.system, layout::all_systems());
+  c.system = named("--system", flags.system, all_systems());
   c.combine = named("--combine", flags.combine, layout::all_combines());
-  c.backend = named("--backend", flags.backend, layout::all_backends());
+  c.backend = named("--backend", flags.backend, all_backends());
   for (const std::string& feature : flags.features) {
-    c.features.set(static_cast<std::size_t>(named("--feature", feature, layout::all_features())));
+    c.features.set(static_cast<std::size_t>(named("--feature", feature, all_features())));
   }
   c.strategy = flags.strategy.empty()
                    ? usual_strategy(c)

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cpverify/system.hpp"
 #include "layout/config_rules.hpp"
 #include "layout/configuration.hpp"
 #include "layout/cost.hpp"
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 Json configuration_json(const layout::Configuration& c) {
   Json features = Json::array();
-  for (const layout::Feature feature : layout::all_features()) {
+  for (const Feature feature : all_features()) {
     if (c.has(feature)) features.push_back(name(feature));
   }
   return {{"system", name(c.system)},

@@ -12,6 +12,7 @@
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
+#include "layout/scenario_configuration.hpp"
 #include "layout/split_svg.hpp"
 #include "layout/splits.hpp"
 #include "layout/topology.hpp"
@@ -32,20 +33,11 @@ struct ShowFlags {
   bool is_json = false;
 };
 
-/// The split that a strategy's plan makes of a step.
-layout::SplitKind kind_of(StrategyKind strategy) {
-  if (strategy == StrategyKind::ring_contiguous) return layout::SplitKind::ring;
-  for (const layout::SplitKind kind : layout::all_split_kinds()) {
-    if (layout::name(kind) == name(strategy)) return kind;
-  }
-  return layout::SplitKind::single;
-}
-
 /// The geometry of a strategy in one tensor-parallel rank, or in one decode group of them.
 layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
   const TopologySpec world = layout::world_of(scenario.topology, strategy);
   layout::SplitSpec spec;
-  spec.kind = kind_of(strategy);
+  spec.kind = layout::split_kind(strategy);
   spec.cp = world.cp;
   spec.block_size =
       scenario.cache.block_size * (strategy == StrategyKind::dcp ? 1 : world.kv_shards());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,22 @@ Outcome worst_cell(const std::vector<CellVerdict>& cells) {
   return has(Outcome::passed) ? Outcome::passed : Outcome::skipped;
 }
 
+/// The rules that refuse must be those that the scenario expects, when it expects any.
+void settle_rules(const Scenario& scenario, Verdict& verdict) {
+  if (scenario.expect_refused.empty()) return;
+  std::set<std::string> found;
+  for (const CellVerdict& cell : verdict.cells) {
+    if (cell.outcome != Outcome::refused) continue;
+    for (const BrokenRule& rule : cell.rules) found.insert(rule.id);
+  }
+  for (const ExpectedRule& expected : scenario.expect_refused) {
+    if (found.erase(expected.id) > 0) continue;
+    verdict.missing_findings.push_back(
+        fmt::format("{}:{}: refused by {}", expected.where.file, expected.where.line, expected.id));
+  }
+  verdict.unexpected_rules.assign(found.begin(), found.end());
+}
+
 }  // namespace
 
 void settle(const Scenario& scenario, Verdict& verdict) {
@@ -77,13 +94,22 @@ void settle(const Scenario& scenario, Verdict& verdict) {
   for (std::size_t i = 0; i < hits.size(); ++i) {
     if (hits[i] == 0) verdict.missing_findings.push_back(describe(scenario.expect[i]));
   }
-  if (scenario.expect.empty()) {
+  settle_rules(scenario, verdict);
+  if (scenario.expect.empty() && scenario.expect_refused.empty()) {
     verdict.outcome = worst_cell(verdict.cells);
     return;
   }
-  const bool is_as_expected =
-      verdict.missing_findings.empty() && verdict.unexpected_findings.empty();
-  verdict.outcome = is_as_expected ? Outcome::passed : Outcome::failed;
+  const bool is_as_expected = verdict.missing_findings.empty() &&
+                              verdict.unexpected_findings.empty() &&
+                              verdict.unexpected_rules.empty();
+  if (!is_as_expected) {
+    verdict.outcome = Outcome::failed;
+    return;
+  }
+  // Without findings that must occur, the cells that are not refused must be as good as ever.
+  const Outcome worst = worst_cell(verdict.cells);
+  const bool is_settled = !scenario.expect.empty() || worst == Outcome::refused;
+  verdict.outcome = is_settled ? Outcome::passed : worst;
 }
 
 }  // namespace cpverify::verify_detail

@@ -33,6 +33,7 @@
 #include "verify/kernel_directory.hpp"
 #include "verify/lanes.hpp"
 #include "verify/launch_cell.hpp"
+#include "verify/system_rules.hpp"
 
 namespace cpverify {
 namespace {
@@ -66,6 +67,7 @@ class Verification {
   using Task = std::function<void()>;
 
   [[nodiscard]] const Scenario& scenario() const noexcept { return problem_.scenario; }
+  [[nodiscard]] bool is_refused(StrategyKind strategy) const;
   [[nodiscard]] bool needs_single(StrategyKind strategy) const;
   void run_all(const std::vector<Task>& tasks) const;
   void make_plans_and_data();
@@ -79,6 +81,7 @@ class Verification {
   const VerifyOptions& options_;
   Problem problem_;
   std::mutex coverage_mutex_;
+  std::map<StrategyKind, std::vector<BrokenRule>> rules_;
   std::map<StrategyKind, Plans> plans_;
   std::map<DataMode, Values> values_;
   std::map<Cell, Made<run::RunCapture>> runs_;
@@ -86,6 +89,11 @@ class Verification {
 
 void Verification::run_all(const std::vector<Task>& tasks) const {
   for_each_index(tasks.size(), thread_count(options_.jobs), [&](std::size_t i) { tasks[i](); });
+}
+
+/// What a system would not run is not run here either.
+bool Verification::is_refused(StrategyKind strategy) const {
+  return verify_detail::is_refused(rules_.at(strategy));
 }
 
 bool Verification::needs_single(StrategyKind strategy) const {
@@ -102,6 +110,8 @@ bool Verification::is_clean(const std::vector<Plan>& made) const {
 
 void Verification::make_plans_and_data() {
   for (const StrategyKind strategy : scenario().strategies) {
+    rules_.emplace(strategy, verify_detail::broken_rules(scenario(), strategy));
+    if (is_refused(strategy)) continue;
     plans_.try_emplace(strategy);
     if (needs_single(strategy)) plans_.try_emplace(StrategyKind::single);
   }
@@ -134,6 +144,7 @@ std::vector<reference::StepReference> Verification::make_references(DataMode val
 
 void Verification::make_references_and_runs() {
   for (const StrategyKind strategy : scenario().strategies) {
+    if (is_refused(strategy)) continue;
     for (const DataMode mode : scenario().data.modes) {
       runs_.try_emplace({strategy, mode});
       if (mode == DataMode::poison && scenario().asks_for(Check::poison)) {
@@ -186,6 +197,7 @@ const run::RunCapture* Verification::run_of(StrategyKind strategy, DataMode mode
 }
 
 CellVerdict Verification::judge(StrategyKind strategy, DataMode mode) {
+  if (is_refused(strategy)) return {strategy, mode, Outcome::refused, {}, {}, {}, {}};
   const Values& values = values_.at(values_of(mode));
   judge::CellEvidence evidence;
   evidence.problem = &problem_;
@@ -221,6 +233,7 @@ std::vector<CellVerdict> Verification::judge_all() {
   std::vector<CellVerdict> verdicts(cells.size());
   for_each_index(cells.size(), thread_count(options_.jobs),
                  [&](std::size_t i) { verdicts[i] = judge(cells[i].first, cells[i].second); });
+  for (CellVerdict& verdict : verdicts) verdict.rules = rules_.at(verdict.strategy);
   return verdicts;
 }
 
@@ -251,6 +264,7 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
     if (!refused.empty()) {
       throw InputError{fmt::format("{}: --strategy {}", effective.path.generic_string(), refused)};
     }
+    verify_detail::check_expected_rules(effective);
   }
 
   const bool is_default_schedule = effective.schedule.policy == SchedulePolicy::round_robin &&
@@ -270,6 +284,7 @@ Verdict verify(const Scenario& scenario, const VerifyOptions& options) {
   Verdict verdict;
   verdict.scenario = effective.name;
   verdict.path = effective.path.generic_string();
+  verdict.topology = effective.topology;
   if (options.lane == LaneKind::sim) {
     verdict.schedule = text(effective.schedule);
     verdict.mma_accumulation = name(effective.mma_accumulation);

@@ -20,10 +20,16 @@
 namespace cpverify {
 namespace {
 
-constexpr std::array kStrategies{
-    StrategyKind::single,     StrategyKind::zigzag,          StrategyKind::zigzag_combined,
-    StrategyKind::interleave, StrategyKind::contiguous,      StrategyKind::dcp,
-    StrategyKind::ring,       StrategyKind::ring_contiguous, StrategyKind::ulysses};
+constexpr std::array kStrategies{StrategyKind::single,
+                                 StrategyKind::zigzag,
+                                 StrategyKind::zigzag_combined,
+                                 StrategyKind::interleave,
+                                 StrategyKind::contiguous,
+                                 StrategyKind::dcp,
+                                 StrategyKind::pcp_virtual_batch,
+                                 StrategyKind::ring,
+                                 StrategyKind::ring_contiguous,
+                                 StrategyKind::ulysses};
 
 /// What the reader of scenarios asks of heads.
 bool is_valid(const Scenario& scenario, StrategyKind strategy) {
@@ -56,7 +62,7 @@ Scenario any_scenario() {
   if (copies > 1) scenario.topology.dcp = *rc::gen::element(1U, 2U, copies);
   scenario.topology.kv_interleave = *rc::gen::element(1U, 1U, 2U, 4U);
   scenario.dcp.visibility = *rc::gen::element(DcpVisibility::split, DcpVisibility::cached);
-  scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::a2a);
+  scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::ag_ar, DcpCombine::a2a);
   scenario.cache.block_size = scenario.topology.kv_interleave * *rc::gen::inRange(1U, 20U);
   scenario.padding.token_multiple = *rc::gen::inRange<std::int64_t>(1, 9);
   scenario.scheduler.max_batched_tokens = *rc::gen::inRange<std::int64_t>(0, 80);

@@ -17,6 +17,27 @@ namespace {
 
 using test::failing_verdict;
 using test::passing_verdict;
+using testing::HasSubstr;
+
+TEST(ConsoleText, ARefusedCellNamesEveryRule) {
+  Verdict verdict = passing_verdict();
+  verdict.cells[1].outcome = Outcome::refused;
+  verdict.cells[1].checks.clear();
+  BrokenRule rule;
+  rule.id = "vllm-2";
+  rule.stated_by = "vllm";
+  rule.effect = "refused";
+  rule.violation = "dcp 3 is not 1, 2 or 4";
+  verdict.cells[1].rules = {rule, rule};
+  verdict.cells[1].rules[1].id = "vllm-3";
+  verdict.unexpected_rules = {"vllm-3"};
+  const std::string text = console_text({verdict}, {});
+  EXPECT_THAT(text, HasSubstr("  metadata     PASS           REFUSED\n"));
+  EXPECT_THAT(text, HasSubstr("  REFUSED  zigzag\n"));
+  EXPECT_THAT(text, HasSubstr("        vllm-2 (vllm, refused): dcp 3 is not 1, 2 or 4\n"));
+  EXPECT_THAT(text, HasSubstr("        vllm-3 (vllm, refused): "));
+  EXPECT_THAT(text, HasSubstr("  FAIL  refused by vllm-3, which is not expected\n"));
+}
 
 TEST(ConsoleText, ShowsEveryCheckOfAPassingScenario) {
   EXPECT_EQ(console_text({passing_verdict()}, {}),

@@ -91,6 +91,29 @@ TEST(VerdictsJson, RoundsRatiosToThreeDigitsAndHasNoInfinity) {
   EXPECT_TRUE(bad["verdicts"][0]["cells"][0]["checks"][2]["worst_ratio"].is_null());
 }
 
+TEST(VerdictsJson, CountsCellsByStrategyTopologyModeAndOutcome) {
+  Verdict refused = test::passing_verdict();
+  refused.topology.cp = 2;
+  refused.cells[1].outcome = Outcome::refused;
+  BrokenRule rule;
+  rule.id = "vllm-2";
+  rule.stated_by = "vllm";
+  rule.effect = "refused";
+  refused.cells[1].rules = {rule};
+  Verdict passed = test::passing_verdict();
+  passed.topology.cp = 2;
+  const json document = json::parse(verdicts_json({refused, passed, test::passing_verdict()}));
+  EXPECT_EQ(joined(schema("verdicts.schema.json").errors(document)), "");
+  const json world = {{"cp", 2}, {"tp", 1}, {"dcp", 1}};
+  // Of the three verdicts the third has another topology.
+  ASSERT_EQ(document["executed"].size(), 4U);
+  EXPECT_EQ(document["executed"][3], (json{{"strategy", "zigzag"},
+                                           {"topology", world},
+                                           {"mode", "random"},
+                                           {"cells", {{"PASS", 1}, {"REFUSED", 1}}}}));
+  EXPECT_EQ(document["verdicts"][0]["cells"][1]["broken_rules"][0]["id"], "vllm-2");
+}
+
 TEST(VerdictsJson, SurvivesTextThatIsNotUtf8) {
   Verdict verdict = test::failing_verdict();
   verdict.scenario = "bad\xff\"name\n";
@@ -102,6 +125,7 @@ TEST(VerdictsJson, OfNothingIsAnEmptyList) {
   EXPECT_EQ(verdicts_json({}), R"({
   "schema": "cpverify.verdicts",
   "schema_version": 1,
+  "executed": [],
   "verdicts": []
 }
 )");

@@ -45,6 +45,17 @@ TEST(ReaderErrors, TheTextThatTheseTestsSpoilIsAccepted) {
   EXPECT_EQ(error_of(ScenarioText{}.text()), "no error");
 }
 
+TEST(ReaderErrors, RefuseRulesWithoutASystemAndUnknownSystems) {
+  EXPECT_EQ(with_rest("expect: {refused: [vllm-2]}"),
+            "x.yaml:5:19: 'refused' is for a scenario that names its 'system'");
+  EXPECT_EQ(with_rest("system: {name: vlm}"),
+            "x.yaml:5:16: unknown name 'vlm'; did you mean 'vllm'? expected one of: vllm, "
+            "vllm-ascend, sglang, cpverify");
+  EXPECT_THAT(with_rest("system: {backend: fa3}"), HasSubstr("x.yaml:5:9: "));
+  EXPECT_EQ(with_rest("system: {name: vllm, features: [lora, lora]}"),
+            "x.yaml:5:39: 'lora' is listed twice");
+}
+
 TEST(ReaderErrors, SayWhereYamlSyntaxBreaks) {
   EXPECT_THAT(error_of("model: {cp: 1\ncache: 2\n"), StartsWith("x.yaml:2:6: not YAML: "));
   EXPECT_THAT(error_of("model: [1, 2\n"), StartsWith("x.yaml:2:1: not YAML: "));

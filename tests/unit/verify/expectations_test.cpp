@@ -101,5 +101,58 @@ TEST(Settle, AFieldThatTheFindingLacksDoesNotMatch) {
   EXPECT_EQ(verdict.outcome, Outcome::failed);
 }
 
+/// A cell that passed, and one that the rules refuse.
+Verdict refused_cell(const std::vector<std::string>& ids) {
+  Verdict verdict = failed_cell({});
+  verdict.cells.push_back(verdict.cells[0]);
+  verdict.cells[1].outcome = Outcome::refused;
+  for (const std::string& id : ids) {
+    BrokenRule rule;
+    rule.id = id;
+    verdict.cells[1].rules.push_back(rule);
+  }
+  return verdict;
+}
+
+Scenario refused_by(const std::vector<std::string>& ids) {
+  Scenario scenario;
+  for (const std::string& id : ids) scenario.expect_refused.push_back({id, {"s.yaml", 9, 3}});
+  return scenario;
+}
+
+TEST(Settle, ARefusedCellMakesTheScenarioRefusedUnlessItIsExpected) {
+  Verdict verdict = refused_cell({"vllm-2"});
+  settle(Scenario{}, verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::refused);
+  settle(refused_by({"vllm-2"}), verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::passed);
+}
+
+TEST(Settle, EveryRuleThatRefusesMustBeExpected) {
+  Verdict verdict = refused_cell({"vllm-2", "vllm-3"});
+  settle(refused_by({"vllm-2"}), verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+  EXPECT_EQ(verdict.unexpected_rules, std::vector<std::string>{"vllm-3"});
+}
+
+TEST(Settle, ARuleThatDoesNotRefuseIsMissing) {
+  Verdict verdict = refused_cell({"vllm-2"});
+  settle(refused_by({"vllm-2", "vllm-3"}), verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+  EXPECT_EQ(verdict.missing_findings, std::vector<std::string>{"s.yaml:9: refused by vllm-3"});
+}
+
+TEST(Settle, AnExpectedRefusalDoesNotHideAFindingOrAWeakCell) {
+  Verdict verdict = refused_cell({"vllm-2"});
+  verdict.cells[0].outcome = Outcome::failed;
+  verdict.cells[0].findings = {lse_finding(1)};
+  settle(refused_by({"vllm-2"}), verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::failed);
+  verdict = refused_cell({"vllm-2"});
+  verdict.cells[0].outcome = Outcome::weak;
+  settle(refused_by({"vllm-2"}), verdict);
+  EXPECT_EQ(verdict.outcome, Outcome::weak);
+}
+
 }  // namespace
 }  // namespace cpverify::verify_detail
