@@ -18,9 +18,9 @@
 #include "sim/machine/machine_code.hpp"
 #include "sim/machine/program.hpp"
 
-/// Thread instructions per second of the simulated machine, with memcheck and initcheck (1), without
-/// (0), and with racecheck too (2), with both widths of vectors. native_loops.cpp has the same arithmetic as loops
-/// of the host, summary.cpp what is printed.
+/// Thread instructions per second of the simulated machine, with memcheck and initcheck (1),
+/// without (0), and with racecheck too (2), with both widths of vectors. native_loops.cpp has the
+/// same arithmetic as loops of the host, summary.cpp what is printed.
 namespace cpverify::sim {
 namespace {
 

@@ -51,15 +51,15 @@ void Summary::add(const Run& run) {
   // Time of the CPU, which other work on the host disturbs less, but for what runs on two threads.
   const bool is_real = !run.run_name.time_type.empty();
   const double seconds = is_real ? run.real_accumulated_time : run.cpu_accumulated_time;
-  const double milliseconds = seconds * 1e3 / static_cast<double>(std::max<long>(run.iterations, 1));
+  const double milliseconds =
+      seconds * 1e3 / static_cast<double>(std::max<long>(run.iterations, 1));
   if (best.milliseconds > 0.0 && best.milliseconds <= milliseconds) return;
   best.milliseconds = milliseconds;
   if (rate != run.counters.end()) best.rate = rate->second.value;
 }
 
 Best Summary::find(const std::string& kernel, int checks, int vector) const {
-  const auto found =
-      best_.find(fmt::format("{}/checks:{}/vector:{}", kernel, checks, vector));
+  const auto found = best_.find(fmt::format("{}/checks:{}/vector:{}", kernel, checks, vector));
   return found == best_.end() ? Best{} : found->second;
 }
 

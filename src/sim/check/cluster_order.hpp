@@ -26,7 +26,7 @@ class ClusterOrder final : public RaceOrder {
   void begin_cluster();
   /// From here on the warp of the CTA with this rank runs. Says whether another one did before.
   bool run(std::uint32_t rank, std::uint32_t warp);
-  [[nodiscard]] std::uint32_t time() const noexcept { 
+  [[nodiscard]] std::uint32_t time() const noexcept {
     return stretch_of_[runner_] * RaceLabel::kTick;
   }
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t time) const noexcept {

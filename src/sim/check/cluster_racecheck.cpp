@@ -130,7 +130,8 @@ void ClusterRacecheck::release_at(const AccessEvent& event) {
 void ClusterRacecheck::access_shared(const ExecutionPoint& point, const AccessEvent& event,
                                      const RaceMap::Touch& touch) {
   Shared& shared = shared_[event.rank];
-  if (shared.races == nullptr) shared.races = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
+  if (shared.races == nullptr)
+    shared.races = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
   shared.races->touch(touch, conflicts_);
   if (!has_async_reads_) return;
   if (shared.proxies == nullptr) shared.proxies = std::make_unique<ProxyMap>(event.object_bytes);

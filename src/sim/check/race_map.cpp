@@ -12,6 +12,7 @@
 #include "cpverify/observer.hpp"
 #include "sim/check/race_cell.hpp"
 #include "sim/check/race_order.hpp"
+#include "sim/check/race_use.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -32,35 +33,7 @@ bool is_dense(const RaceMap::Touch& touch) {
   return difference == 0;
 }
 
-bool is_read(AccessKind kind) {
-  return kind == AccessKind::read || kind == AccessKind::async_read;
-}
-
 }  // namespace
-
-struct RaceMap::Use {
-  explicit Use(const Touch& touch)
-      : label{touch.label},
-        times{*touch.times},
-        order{touch.order},
-        shift{static_cast<std::uint8_t>(std::countr_zero(touch.size_bytes))},
-        is_write{!is_read(touch.kind)} {
-    label.time |= shift;
-  }
-
-  RaceLabel label;  ///< Of lane 0.
-  const RaceTimes& times;
-  const RaceOrder* order;
-  std::uint8_t shift;  ///< log2 of the bytes of a lane.
-  bool is_write;
-  bool is_completion = false;
-  std::vector<Conflict>* conflicts = nullptr;  ///< Null: the first one ends it.
-  Run run;
-
-  [[nodiscard]] std::uint32_t lane_at(std::uint64_t offset) const {
-    return run.first_lane + static_cast<std::uint32_t>((offset - run.offset) >> shift);
-  }
-};
 
 template <class Visit>
 void RaceMap::for_each_run(const Touch& touch, Visit visit) {
@@ -85,62 +58,6 @@ void RaceMap::for_each_run(const Touch& touch, Visit visit) {
     run = {offset, touch.size_bytes, lane, 1};
   }
   visit(run);
-}
-
-/// What needs no more than a look at the times: it counts for nothing, is behind a barrier of all
-/// warps, or is of this warp since then.
-inline bool RaceMap::is_settled(const Use& use, const RaceLabel& earlier) noexcept {
-  const RaceTimes& times = use.times;
-  if (earlier.time < times.oldest) return true;
-  if (earlier.is_async() || earlier.time < times.home) return false;
-  return earlier.time < times.first ||
-         ((earlier.time ^ times.now) < RaceLabel::kTick && earlier.is_of_warp_of(use.label));
-}
-
-/// The same, and for strong accesses those of their own CTA.
-inline bool RaceMap::is_harmless(const Use& use, const RaceLabel& earlier) noexcept {
-  if (is_settled(use, earlier)) return true;
-  const bool is_mark = earlier.time >= RaceCell::kCrowd;
-  return use.label.is_strong() && earlier.is_strong() && earlier.time >= use.times.home && !is_mark;
-}
-
-inline bool RaceMap::is_before(const Use& use, const RaceLabel& earlier) noexcept {
-  if (is_settled(use, earlier)) return true;
-  if (earlier.is_async()) return false;
-  if (earlier.time < use.times.home) {
-    return use.times.knows_others && use.order->is_before(earlier);
-  }
-  return use.times.is_partial ? use.order->is_before(earlier) : earlier.is_of_warp_of(use.label);
-}
-
-inline bool RaceMap::is_racing(const Use& use, const RaceLabel& earlier) noexcept {
-  if (use.label.is_strong() && earlier.is_strong()) {
-    const bool is_near = earlier.time >= use.times.home;
-    if (is_near || (!use.label.is_cta_scope() && !earlier.is_cta_scope())) return false;
-  }
-  return !is_before(use, earlier);
-}
-
-/// Whether everything that races with `label` also races with `earlier`, so that there is no need
-/// to remember it.
-inline bool RaceMap::is_kept(const Use& use, const RaceLabel& label,
-                             const RaceLabel& earlier) noexcept {
-  const RaceTimes& times = use.times;
-  if (label.is_async() || earlier.is_async() || earlier.time < times.oldest) return false;
-  if (earlier.strength() > label.strength()) return false;
-  const bool is_same_warp = earlier.is_of_warp_of(label) && earlier.time >= times.home;
-  if ((earlier.time ^ times.now) < RaceLabel::kTick && is_same_warp) return true;
-  // Nothing that comes is behind another CTA, or behind one warp only.
-  if (times.is_partial) return false;
-  return earlier.time < times.home || (is_same_warp && earlier.time >= times.since);
-}
-
-/// Whether everything that races with `earlier` also races with `label`, or has already raced.
-inline bool RaceMap::is_replaced(const Use& use, const RaceLabel& label,
-                                 const RaceLabel& earlier) noexcept {
-  if (earlier.time < use.times.oldest) return true;
-  if (earlier.time < use.times.forgotten && !earlier.is_async()) return true;
-  return label.strength() <= earlier.strength() && is_before(use, earlier);
 }
 
 RaceMap::RaceMap(MemorySpace space, std::uint64_t size_bytes) {
@@ -224,12 +141,14 @@ bool RaceMap::use_part(const Use& use, RaceCell& cell, std::uint64_t offset,
 }
 
 /// All bytes of a cell that has no parts.
-inline bool RaceMap::use_cell(const Use& use, RaceCell& cell, std::uint64_t offset,
-                              std::uint32_t size_bytes) {
+[[gnu::always_inline]] inline bool RaceMap::use_cell(const Use& use, RaceCell& cell,
+                                                     std::uint64_t offset,
+                                                     std::uint32_t size_bytes) {
   if (use.is_completion) {
     complete_cell(use, cell, use.lane_at(offset));
     return true;
   }
+  if (is_repeated(use, cell)) return true;
   bool is_quiet = is_harmless(use, cell.writes[0]) && is_harmless(use, cell.writes[1]);
   if (use.is_write) {
     is_quiet = is_quiet && is_harmless(use, cell.reads[0]) && is_harmless(use, cell.reads[1]);
@@ -378,8 +297,7 @@ RaceMap::Crowd& RaceMap::make_crowd(RaceCell& cell) {
   return crowds_.back();
 }
 
-void RaceMap::add_to_crowd(const Use& use, std::vector<RaceLabel>& labels,
-                           const RaceLabel& label) {
+void RaceMap::add_to_crowd(const Use& use, std::vector<RaceLabel>& labels, const RaceLabel& label) {
   const bool is_known = std::any_of(labels.begin(), labels.end(), [&](const RaceLabel& other) {
     return is_kept(use, label, other);
   });
@@ -394,8 +312,8 @@ void RaceMap::add_to_crowd(const Use& use, std::vector<RaceLabel>& labels,
 /// Of several copies of the lane, the one that has begun first.
 void RaceMap::complete_cell(const Use& use, RaceCell& cell, std::uint32_t lane) {
   const auto complete = [&](RaceLabel& label) {
-    const bool is_it = label.is_async() && label.is_of_warp_of(use.label) &&
-                       label.lane() == lane && label.time >= use.times.home;
+    const bool is_it = label.is_async() && label.is_of_warp_of(use.label) && label.lane() == lane &&
+                       label.time >= use.times.home;
     if (is_it) label.complete(use.times.now);
     return is_it;
   };
@@ -408,138 +326,6 @@ void RaceMap::complete_cell(const Use& use, RaceCell& cell, std::uint32_t lane) 
   } else if (!complete(cell.reads[0])) {
     static_cast<void>(complete(cell.reads[1]));
   }
-}
-
-namespace {
-
-constexpr std::uint32_t kAsync = 1U << 11;
-constexpr std::uint32_t kStrongOrAsync = 3U << 10;
-
-/// Whether a label, of any warp, is behind the last barrier of all of them.
-inline bool is_behind(const RaceTimes& times, const RaceLabel& label) {
-  return label.time < times.first && (label.packed & kAsync) == 0;
-}
-
-/// Whether some of all labels, and no mark, are not behind it.
-class AnyAhead {
- public:
-  void add(const std::array<RaceLabel, 2>& labels) {
-    newest_ = std::max({newest_, labels[0].time, labels[1].time});
-    flags_ |= labels[0].packed | labels[1].packed;
-  }
-  [[nodiscard]] bool is_any(const RaceTimes& times) const {
-    return newest_ >= times.first || (flags_ & kAsync) != 0;
-  }
-
- private:
-  std::uint32_t newest_ = 0;
-  std::uint32_t flags_ = 0;
-};
-
-/// What labels of one kind of the rows have in common.
-struct Common {
-  std::uint32_t oldest = ~0U;
-  std::uint32_t newest = 0;
-  std::uint32_t flags = 0;    ///< Some have them.
-  bool is_of_warp = false;    ///< Some are of the warp that runs,
-  bool is_of_others = false;  ///< and some of others.
-
-  /// Nobody since the last barrier of all warps.
-  [[nodiscard]] bool are_behind(const RaceTimes& times) const {
-    return newest < times.first && (flags & kAsync) == 0;
-  }
-  /// Somebody since then, ordered like all who come but themselves, and weak.
-  [[nodiscard]] bool are_plain(const RaceTimes& times) const {
-    return oldest >= times.since && (flags & kStrongOrAsync) == 0;
-  }
-};
-
-}  // namespace
-
-bool RaceMap::touch_rows(const Touch& touch,
-                         const std::array<std::uint32_t, 32>& offsets) noexcept {
-  const Use use{touch};
-  AnyAhead writes;
-  for (const std::uint32_t offset : offsets) writes.add(row_at(offset).writes);
-  if (writes.is_any(use.times)) return false;
-  if (add_rows(use, offsets)) return true;
-  RaceLabel label = use.label;
-  for (const std::uint32_t offset : offsets) {
-    add(use, row_at(offset), label);
-    ++label.packed;
-  }
-  return true;
-}
-
-/// Where all rows have the same readers: none since the last barrier, one warp, or two. False when
-/// it is something else, and nothing has happened.
-bool RaceMap::add_rows(const Use& use, const std::array<std::uint32_t, 32>& offsets) noexcept {
-  const auto look = [&](std::size_t reader) {
-    Common common;
-    for (const std::uint32_t offset : offsets) {
-      const RaceLabel& label = row_at(offset).reads[reader];
-      common.oldest = std::min(common.oldest, label.time);
-      common.newest = std::max(common.newest, label.time);
-      common.flags |= label.packed;
-      const bool is_of_warp = label.is_of_warp_of(use.label);
-      common.is_of_warp |= is_of_warp;
-      common.is_of_others |= !is_of_warp;
-    }
-    return common;
-  };
-  const auto set = [&](std::size_t reader) {
-    RaceLabel label = use.label;
-    for (const std::uint32_t offset : offsets) {
-      row_at(offset).reads[reader] = label;
-      ++label.packed;
-    }
-  };
-  const RaceTimes& times = use.times;
-  const Common first = look(0);
-  if (first.are_behind(times)) {
-    set(0);
-    return true;
-  }
-  if (times.is_partial || !first.are_plain(times)) return false;
-  if (!first.is_of_others) return true;
-  if (first.is_of_warp) return false;
-  const Common second = look(1);
-  if (second.are_behind(times)) {
-    set(1);
-    return true;
-  }
-  if (!second.are_plain(times)) return false;
-  // Whoever is behind one of two warps is not behind the other.
-  bool are_two = true;
-  for (const std::uint32_t offset : offsets) {
-    const auto& [one, other] = row_at(offset).reads;
-    are_two = are_two && !one.is_of_warp_of(other);
-  }
-  return are_two;
-}
-
-/// Whether a touch is of 32 rows of shared memory.
-bool RaceMap::is_of_rows(const Touch& touch) const noexcept {
-  return !rows_.empty() && touch.lanes == ~0U && touch.size_bytes == kRowBytes;
-}
-
-/// Copies into rows that nobody has touched since the last barrier. False when somebody has, and
-/// nothing has happened.
-bool RaceMap::begin_copies(const Touch& touch) noexcept {
-  const Use use{touch};
-  AnyAhead all;
-  for (const std::uint64_t offset : touch.addresses) {
-    const RaceCell& cell = row_at(offset);
-    all.add(cell.writes);
-    all.add(cell.reads);
-  }
-  if (all.is_any(use.times)) return false;
-  RaceLabel label = use.label;
-  for (const std::uint64_t offset : touch.addresses) {
-    row_at(offset).writes[0] = label;
-    ++label.packed;
-  }
-  return true;
 }
 
 /// A touch of 4 bytes by each lane where all are cells of their own already. False when they are
@@ -572,30 +358,25 @@ void RaceMap::touch(const Touch& touch, std::vector<Conflict>& conflicts) {
   for_each_run(touch, [&](const Run& run) { static_cast<void>(use_run(use, run)); });
 }
 
+/// use_run() for whole lines that have no parts, which most accesses to global memory are of.
+bool RaceMap::touch_lines(Use& use, const Run& run) {
+  use.run = run;
+  for (std::uint64_t at = run.offset; at < run.offset + run.size_bytes; at += kLineBytes) {
+    RaceCell& line = line_at(at);
+    const bool is_quiet = line.is_split() ? use_part<kLineBytes>(use, line, at, kLineBytes)
+                                          : use_cell(use, line, at, kLineBytes);
+    if (!is_quiet) return false;
+  }
+  return true;
+}
+
 bool RaceMap::touch_plain(const Touch& touch, bool is_uniform, std::uint64_t offset) {
   Use use{touch};
   if (is_uniform) return use_run(use, {offset, touch.size_bytes, 0, 1});
+  if (rows_.empty() && offset % kLineBytes == 0 && touch.size_bytes >= 4) {
+    return touch_lines(use, {offset, kLanes * touch.size_bytes, 0, kLanes});
+  }
   return use_run(use, {offset, kLanes * touch.size_bytes, 0, kLanes});
-}
-
-/// The only copies into 32 rows. False when there are others, and nothing has happened.
-bool RaceMap::end_copies(const Touch& touch) noexcept {
-  RaceLabel label = touch.label;
-  std::uint32_t differences = 0;
-  std::uint32_t others = 0;
-  for (const std::uint64_t offset : touch.addresses) {
-    const RaceCell& cell = row_at(offset);
-    differences |= (cell.writes[0].packed ^ label.packed) & (kAsync | 0x3FFU);
-    differences |= static_cast<std::uint32_t>(cell.writes[0].time < touch.times->home ||
-                                              cell.writes[0].time >= RaceCell::kCrowd);
-    others |= cell.writes[1].packed;
-    ++label.packed;
-  }
-  if (differences != 0 || (others & kAsync) != 0) return false;
-  for (const std::uint64_t offset : touch.addresses) {
-    row_at(offset).writes[0].complete(touch.times->now);
-  }
-  return true;
 }
 
 void RaceMap::complete(const Touch& touch) {

@@ -74,6 +74,7 @@ class RaceMap {
   template <class Visit>
   static void for_each_run(const Touch& touch, Visit visit);
   [[nodiscard]] static bool is_settled(const Use& use, const RaceLabel& earlier) noexcept;
+  [[nodiscard]] static bool is_repeated(const Use& use, const RaceCell& cell) noexcept;
   [[nodiscard]] static bool is_harmless(const Use& use, const RaceLabel& earlier) noexcept;
   [[nodiscard]] static bool is_before(const Use& use, const RaceLabel& earlier) noexcept;
   [[nodiscard]] static bool is_racing(const Use& use, const RaceLabel& earlier) noexcept;
@@ -106,6 +107,7 @@ class RaceMap {
   static void add_to_crowd(const Use& use, std::vector<RaceLabel>& labels, const RaceLabel& label);
   [[nodiscard]] bool add_rows(const Use& use,
                               const std::array<std::uint32_t, 32>& offsets) noexcept;
+  [[nodiscard]] bool touch_lines(Use& use, const Run& run);
   [[nodiscard]] bool touch_words(Use& use, const Touch& touch);
   [[nodiscard]] bool is_of_rows(const Touch& touch) const noexcept;
   [[nodiscard]] bool begin_copies(const Touch& touch) noexcept;

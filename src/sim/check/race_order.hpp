@@ -72,7 +72,8 @@ struct RaceTimes {
   std::uint32_t first = RaceLabel::kTick;
   /// What has happened since then is ordered alike for all who come, but for the warp itself.
   std::uint32_t since = RaceLabel::kTick;
-  std::uint32_t home = RaceLabel::kTick;    ///< From here on: labels of the CTA (or cluster) that runs.
+  std::uint32_t home =
+      RaceLabel::kTick;  ///< From here on: labels of the CTA (or cluster) that runs.
   std::uint32_t oldest = RaceLabel::kTick;  ///< Labels below count for nothing.
   /// False: of what is not before `first`, only what the same warp of the same CTA did is before
   /// what it does now.
@@ -164,7 +165,7 @@ class CtaOrder final : public RaceOrder {
   [[nodiscard]] bool is_before(const RaceLabel& earlier) const noexcept override;
   [[nodiscard]] RaceTimes times() const noexcept override {
     constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
-    return {time(),           kNever,       time(),        first_ * RaceLabel::kTick,
+    return {time(),           kNever,       time(),         first_ * RaceLabel::kTick,
             RaceLabel::kTick, is_partial(), knows_others(), RaceLabel::kTick};
   }
 

@@ -57,7 +57,8 @@ Racecheck::Racecheck(FaultTable& faults, const Code& code, std::uint32_t warp_co
     : report_{faults, code},
       all_warps_{warp_count >= kWarpLanes ? ~0U : (1U << warp_count) - 1},
       warp_order_{has_barriers_of_some(code)},
-      last_maps_(code.insns.size()) {
+      last_maps_(code.insns.size()),
+      rows_of_(code.insns.size()) {
   is_strong_.reserve(code.forms.size());
   for (const Form& form : code.forms) {
     is_strong_.push_back(form.modifiers.order != MemoryOrder::weak);
@@ -156,8 +157,27 @@ bool Racecheck::on_plain_access(const PlainAccessEvent& event) noexcept {
       .touch_plain(touch, event.is_uniform, event.offset);
 }
 
+/// The warps of a CTA that multiply the same matrix read the same rows. When two have, a further
+/// reader is of no interest: whoever writes there before the next barrier races with one of the
+/// two.
+bool Racecheck::have_two_read(const PlainRowsEvent& event) {
+  std::uint32_t& index = rows_of_[event.instruction];
+  if (index == 0) {
+    index = static_cast<std::uint32_t>(rows_read_.size());
+    rows_read_.emplace_back();
+  }
+  RowsRead& rows = rows_read_[index];
+  if (rows.since != warp_times_.since || rows.offsets != event.offsets) {
+    rows = {warp_times_.since, 0, event.offsets};
+  }
+  if (!warp_times_.is_partial && std::popcount(rows.warps) >= 2) return true;
+  rows.warps |= 1U << event.warp;
+  return false;
+}
+
 bool Racecheck::on_plain_rows(const PlainRowsEvent& event) noexcept {
   if (shared_ == nullptr || has_async_reads_ || is_strong_[event.instruction]) return false;
+  if (have_two_read(event)) return true;
   warp_order_.run(event.warp);
   RaceMap::Touch touch;
   touch.lanes = ~0U;
@@ -173,7 +193,8 @@ void Racecheck::on_access(const ExecutionPoint& point, const AccessEvent& event)
   warp_order_.run(point.warp);
   if (event.kind == AccessKind::write) report_.check_lanes(point, event);
   if (event.space == MemorySpace::shared) {
-    if (shared_ == nullptr) shared_ = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
+    if (shared_ == nullptr)
+      shared_ = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
     shared_->touch(touch_of(point, event, warp_times_, warp_order_), conflicts_);
     if (!conflicts_.empty()) report(point, event);
     if (!has_async_reads_) return;

@@ -51,6 +51,14 @@ class Racecheck final : public Observer {
     WarpOrder::Clocks complete{};  ///< Up to the last complete one.
   };
 
+  /// Rows that an instruction has read since the last barrier of all warps, by which of them.
+  struct RowsRead {
+    std::uint32_t since = 0;
+    std::uint32_t warps = 0;
+    std::array<std::uint32_t, 32> offsets{};
+  };
+
+  [[nodiscard]] bool have_two_read(const PlainRowsEvent& event);
   [[nodiscard]] RaceMap& map_of(std::uint32_t instruction, std::uint64_t base,
                                 std::uint64_t object_bytes);
   void report(const ExecutionPoint& point, const AccessEvent& event);
@@ -60,8 +68,8 @@ class Racecheck final : public Observer {
   std::uint32_t all_warps_;
   WarpOrder warp_order_;
   LaunchOrder launch_order_{warp_order_};
-  RaceTimes warp_times_;    ///< Of the one,
-  RaceTimes launch_times_;  ///< and of the other order.
+  RaceTimes warp_times_;         ///< Of the one,
+  RaceTimes launch_times_;       ///< and of the other order.
   std::vector<bool> is_strong_;  ///< Per instruction: it has a memory order.
   std::unique_ptr<RaceMap> shared_;
   bool has_async_reads_ = false;       ///< The kernel may read shared memory asynchronously.
@@ -70,6 +78,8 @@ class Racecheck final : public Observer {
   std::map<std::uint64_t, RaceMap> global_;            ///< By base address of the allocation.
   /// Per instruction: the map that it used last, and its base.
   std::vector<std::pair<std::uint64_t, RaceMap*>> last_maps_;
+  std::vector<std::uint32_t> rows_of_;  ///< Per instruction: index in rows_read_, or 0.
+  std::vector<RowsRead> rows_read_{1};
   std::vector<RaceMap::Conflict> conflicts_;
 };
 

@@ -42,8 +42,8 @@ void RaceOracle::begin_cta() {
 
 void RaceOracle::meet(std::uint32_t warps) {
   Set joined;
-  for_each_bit(warps,
-               [&](std::uint32_t warp) { joined.insert(known_[warp].begin(), known_[warp].end()); });
+  for_each_bit(
+      warps, [&](std::uint32_t warp) { joined.insert(known_[warp].begin(), known_[warp].end()); });
   for_each_bit(warps, [&](std::uint32_t warp) { known_[warp] = joined; });
 }
 

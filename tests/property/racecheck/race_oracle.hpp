@@ -37,8 +37,8 @@ class RaceOracle {
 
   struct Race {
     bool is_shared = false;
-    std::uint64_t byte = 0;  ///< Offset in the object.
-    std::uint32_t lane = 0;  ///< Of the later access.
+    std::uint64_t byte = 0;          ///< Offset in the object.
+    std::uint32_t lane = 0;          ///< Of the later access.
     std::uint32_t earlier = 0;       ///< Instruction,
     std::uint32_t earlier_warp = 0;  ///< warp
     std::uint32_t earlier_lane = 0;  ///< and lane of the earlier one.

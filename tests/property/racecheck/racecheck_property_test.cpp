@@ -47,13 +47,21 @@ struct Step {
 
 rc::Gen<Step> any_step(bool is_partial) {
   using rc::gen::element;
-  const auto what =
-      is_partial
-          ? rc::gen::weightedElement<What>({{24, What::access}, {4, What::copy}, {4, What::end_copy},
-                                            {1, What::barrier}, {4, What::some}, {3, What::arrive},
-                                            {3, What::wait}, {2, What::fence}, {1, What::cta}})
-          : rc::gen::weightedElement<What>({{24, What::access}, {4, What::copy}, {4, What::end_copy},
-                                            {4, What::barrier}, {2, What::fence}, {1, What::cta}});
+  const auto what = is_partial ? rc::gen::weightedElement<What>({{24, What::access},
+                                                                 {4, What::copy},
+                                                                 {4, What::end_copy},
+                                                                 {1, What::barrier},
+                                                                 {4, What::some},
+                                                                 {3, What::arrive},
+                                                                 {3, What::wait},
+                                                                 {2, What::fence},
+                                                                 {1, What::cta}})
+                               : rc::gen::weightedElement<What>({{24, What::access},
+                                                                 {4, What::copy},
+                                                                 {4, What::end_copy},
+                                                                 {4, What::barrier},
+                                                                 {2, What::fence},
+                                                                 {1, What::cta}});
   return rc::gen::build<Step>(
       rc::gen::set(&Step::what, what), rc::gen::set(&Step::warp, rc::gen::inRange(0U, 4U)),
       rc::gen::set(&Step::bits, element(~0U, ~0U, ~0U, 0xFU, 0xFF00U, 1U, 0x10U, 0x80000003U)),
@@ -307,7 +315,8 @@ void Launch::take(const Step& step) {
       source.size_log2 = std::max(step.size_log2, 2U);
       // Lanes that copy to one place are not looked at: they race with each other.
       if (source.size_log2 != step.size_log2 || step.shape == Shape::uniform) {
-        for (std::uint32_t lane = 0; lane < 32; ++lane) one.offsets[lane] = std::uint64_t{lane} * one.size_bytes;
+        for (std::uint32_t lane = 0; lane < 32; ++lane)
+          one.offsets[lane] = std::uint64_t{lane} * one.size_bytes;
       }
       Copy copy{id_, one, one};
       copy.source.kind = AccessKind::async_read;
@@ -361,9 +370,9 @@ std::string Launch::check(const Fault& fault) {
   required_.erase(id);
   const std::uint64_t base = fault.space == MemorySpace::shared ? 0 : kBase;
   const auto is_named = [&](const RaceOracle::Race& race) {
-    const std::string thread = fmt::format("thread ({},0,0), PTX line {} are in no order",
-                                           race.earlier_warp * 32 + race.earlier_lane,
-                                           race.earlier);
+    const std::string thread =
+        fmt::format("thread ({},0,0), PTX line {} are in no order",
+                    race.earlier_warp * 32 + race.earlier_lane, race.earlier);
     return race.is_shared == (fault.space == MemorySpace::shared) &&
            race.byte + base == fault.address && race.lane == fault.thread[0] % 32 &&
            fault.detail.find(thread) != std::string::npos;
@@ -376,7 +385,8 @@ std::string Launch::check(const Fault& fault) {
 
 std::string describe(std::size_t index, const Step& step) {
   return fmt::format(
-      "{}: what {} warp {} bits {:x} shape {} place {} size {} kind {} order {} shared {} cta-scope "
+      "{}: what {} warp {} bits {:x} shape {} place {} size {} kind {} order {} shared {} "
+      "cta-scope "
       "{}\n",
       index, static_cast<int>(step.what), step.warp, step.bits, static_cast<int>(step.shape),
       step.place, 1U << step.size_log2, static_cast<int>(step.kind), static_cast<int>(step.order),
