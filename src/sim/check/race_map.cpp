@@ -265,7 +265,8 @@ bool RaceMap::add_last_read(const Use& use, RaceCell& cell, const RaceLabel& lab
 
 void RaceMap::add_write(const Use& use, RaceCell& cell, const RaceLabel& label) {
   const RaceTimes& times = use.times;
-  auto& [newest, second] = cell.writes;
+  RaceLabel& newest = cell.writes[0];
+  RaceLabel& second = cell.writes[1];
   if (is_replaced(use, label, newest)) {
     newest = label;
     return;
