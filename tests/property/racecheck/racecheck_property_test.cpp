@@ -17,7 +17,9 @@
 #include "sim/check/fault_table.hpp"
 #include "sim/check/racecheck.hpp"
 #include "sim/isa/code.hpp"
+#include "sim/isa/insn.hpp"
 #include "sim/isa/opcode.hpp"
+#include "sim/isa/syntax.hpp"
 
 /// Random launches, as the machine would tell racecheck of them, against RaceOracle. Deliberate
 /// differences: of many races at one byte only the first must be reported, and one access names one
@@ -86,9 +88,9 @@ std::uint64_t offset_of(const Step& step, std::uint32_t lane) {
     case Shape::uniform:
       return step.place * size;
     case Shape::permuted:
-      return (lane ^ (step.place * 5)) * size;
+      return (lane ^ (step.place * 5U)) * size;
     case Shape::strided:
-      return lane * 2 * size;
+      return std::uint64_t{lane} * 2 * size;
   }
   return 0;
 }
