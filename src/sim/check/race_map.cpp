@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
 #include "sim/check/race_cell.hpp"
 #include "sim/check/race_order.hpp"

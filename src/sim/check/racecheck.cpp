@@ -15,8 +15,12 @@
 #include "sim/check/race_detail.hpp"
 #include "sim/check/race_map.hpp"
 #include "sim/check/race_order.hpp"
+#include "sim/check/race_report.hpp"
 #include "sim/isa/code.hpp"
 #include "sim/isa/insn.hpp"
+#include "sim/isa/opcode.hpp"
+#include "sim/isa/register_file.hpp"
+#include "sim/isa/syntax.hpp"
 
 namespace cpverify::sim {
 namespace {
@@ -28,7 +32,6 @@ bool may_order_some(const Code& code, const Insn& insn) {
   switch (insn.op) {
     case Op::bar_sync:
     case Op::barrier_sync:
-      break;
     case Op::bar_red:
     case Op::bar_red_bool:
     case Op::barrier_red:
