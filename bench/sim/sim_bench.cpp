@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -10,14 +11,16 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/sim/unchecked.hpp"
 #include "sim/machine/global_memory.hpp"
+#include "sim/machine/kernel.hpp"
 #include "sim/machine/launch.hpp"
 #include "sim/machine/machine_code.hpp"
 #include "sim/machine/program.hpp"
 
-/// Thread instructions per second of the simulated machine, memcheck and initcheck on, without and
-/// with racecheck, with both widths of vectors. native_loops.cpp has the same arithmetic as loops
-/// of the host, summary.cpp what is printed.
+/// Thread instructions per second of the simulated machine, with memcheck and initcheck (1),
+/// without (0), and with racecheck too (2), with both widths of vectors. native_loops.cpp has the
+/// same arithmetic as loops of the host, summary.cpp what is printed.
 namespace cpverify::sim {
 namespace {
 
@@ -58,8 +61,11 @@ class Bench {
       return;
     }
     request.parameters = parameters_;
-    request.is_race_checked = state.range(0) != 0;
-    const Kernel* const kernel = program_.find(entry);
+    request.is_race_checked = state.range(0) == 2;
+    const Kernel* const checked = program_.find(entry);
+    std::optional<Kernel> unchecked;
+    if (state.range(0) == 0) unchecked = without_checks(*checked);
+    const Kernel* const kernel = unchecked ? &*unchecked : checked;
     std::uint64_t threads = 0;
     std::uint64_t warps = 0;
     for (auto _ : state) {
@@ -100,9 +106,9 @@ LaunchRequest shape(std::uint32_t x, std::uint32_t y, std::uint32_t threads,
 }
 
 void configure(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"racecheck", "vector"})->Unit(benchmark::kMillisecond);
+  bench->ArgNames({"checks", "vector"})->Unit(benchmark::kMillisecond);
   bench->MinTime(0.05)->Repetitions(5);
-  bench->Args({0, 512})->Args({1, 512})->Args({0, 256})->Args({1, 256});
+  bench->Args({1, 512})->Args({2, 512})->Args({1, 256})->Args({2, 256})->Args({0, 256});
 }
 
 void saxpy(benchmark::State& state) {

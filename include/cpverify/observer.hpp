@@ -61,6 +61,14 @@ struct PlainAccessEvent {
   std::uint64_t offset = 0;        ///< In the object.
 };
 
+/// Reads by all 32 lanes of a warp of a row of shared memory each, anywhere, all of it written.
+struct PlainRowsEvent {
+  std::uint32_t size_bytes = 0;             ///< Of a row, at a multiple of it.
+  std::uint32_t instruction = 0;            ///< As in ExecutionPoint.
+  std::uint32_t warp = 0;                   ///< As in ExecutionPoint.
+  std::array<std::uint32_t, 32> offsets{};  ///< Of each lane's row.
+};
+
 /// An access that must not happen, seen by the machine's own tables.
 struct ViolationEvent {
   FaultKind kind = FaultKind::illegal_instruction;
@@ -101,6 +109,10 @@ class Observer {
   /// Comes first where most accesses are of this shape, and costs less. False: the observer needs
   /// on_access(). That follows also when another observer needs it, so that it may come twice.
   [[nodiscard]] virtual bool on_plain_access(const PlainAccessEvent& /*event*/) noexcept {
+    return false;
+  }
+  /// The same for rows.
+  [[nodiscard]] virtual bool on_plain_rows(const PlainRowsEvent& /*event*/) noexcept {
     return false;
   }
   virtual void on_violation(const ExecutionPoint& /*point*/,

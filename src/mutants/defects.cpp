@@ -424,9 +424,9 @@ std::vector<Defect> feature_defects() {
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
-  for (const std::vector<Defect>& more :
-       {operation_defects(), kernel_defects(), merge_defects(), exchange_defects(),
-        virtual_defects(), product_defects(), pcp_defects(), head_tail_defects(), feature_defects()}) {
+  for (const std::vector<Defect>& more : {operation_defects(), kernel_defects(), merge_defects(),
+                                          exchange_defects(), virtual_defects(), product_defects(),
+                                          pcp_defects(), head_tail_defects(), feature_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

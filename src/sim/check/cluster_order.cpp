@@ -29,6 +29,7 @@ ClusterOrder::ClusterOrder(std::uint32_t ctas, std::uint32_t warps_per_cta)
 
 void ClusterOrder::begin_cluster() {
   runner_ = 0;
+  base_ += static_cast<std::uint32_t>(stretches_.size() - 1);
   stretches_.resize(1);
   released_.clear();
   for (std::uint32_t runner = 0; runner < known_.size(); ++runner) {
@@ -39,7 +40,7 @@ void ClusterOrder::begin_cluster() {
 }
 
 void ClusterOrder::tick(std::uint32_t runner) {
-  stretch_of_[runner] = static_cast<std::uint32_t>(stretches_.size());
+  stretch_of_[runner] = base_ + static_cast<std::uint32_t>(stretches_.size());
   stretches_.push_back({runner, ++known_[runner][runner]});
 }
 
@@ -94,7 +95,7 @@ void ClusterOrder::release_at(const Place& place, MemoryOrder order) {
 bool ClusterOrder::is_before(const RaceLabel& earlier) const noexcept {
   if (earlier.time == RaceLabel::kNobody) return true;
   if (earlier.is_async()) return false;
-  const Stretch& stretch = stretches_[earlier.time];
+  const Stretch& stretch = stretches_[earlier.time / RaceLabel::kTick - base_];
   return stretch.runner == runner_ || stretch.clock <= known_[runner_][stretch.runner];
 }
 

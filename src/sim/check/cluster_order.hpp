@@ -26,9 +26,11 @@ class ClusterOrder final : public RaceOrder {
   void begin_cluster();
   /// From here on the warp of the CTA with this rank runs. Says whether another one did before.
   bool run(std::uint32_t rank, std::uint32_t warp);
-  [[nodiscard]] std::uint32_t time() const noexcept { return stretch_of_[runner_]; }
+  [[nodiscard]] std::uint32_t time() const noexcept {
+    return stretch_of_[runner_] * RaceLabel::kTick;
+  }
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t time) const noexcept {
-    return stretches_[time].runner / warps_per_cta_;
+    return stretches_[time / RaceLabel::kTick - base_].runner / warps_per_cta_;
   }
 
   /// A barrier of some warps of a CTA; bit i stands for warp i.
@@ -45,7 +47,10 @@ class ClusterOrder final : public RaceOrder {
   void release_at(const Place& place, MemoryOrder order);
 
   [[nodiscard]] bool is_before(const RaceLabel& earlier) const noexcept override;
-  [[nodiscard]] bool is_partial() const noexcept override { return true; }
+  [[nodiscard]] RaceTimes times() const noexcept override {
+    const std::uint32_t first = (base_ + 1) * RaceLabel::kTick;
+    return {time(), first, first, first, first, true, false, first};
+  }
 
  private:
   struct Stretch {
@@ -57,7 +62,8 @@ class ClusterOrder final : public RaceOrder {
 
   std::uint32_t warps_per_cta_;
   std::uint32_t runner_ = 0;
-  std::vector<Stretch> stretches_;         ///< [time]; none at time 0.
+  std::uint32_t base_ = 0;                 ///< Stretches up to here are of clusters before.
+  std::vector<Stretch> stretches_;         ///< [time / kTick - base_]; none at the first.
   std::vector<std::uint32_t> stretch_of_;  ///< [warp]: its newest.
   std::vector<Clocks> known_;              ///< [of whom][of what], its own clock too.
   std::vector<Clocks> fenced_;             ///< What known_ was at the last fence.

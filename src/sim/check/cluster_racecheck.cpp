@@ -45,12 +45,7 @@ void ClusterRacecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept 
   started_ = 1;
   ctas_.front() = cta;
   for (Shared& shared : shared_) {
-    if (shared.races != nullptr) shared.races->reset();
     if (shared.proxies != nullptr) shared.proxies->reset();
-  }
-  for (auto& [base, maps] : global_) {
-    maps.warps.reset();
-    maps.clusters.absorb();
   }
   mbarriers_.clear();
   barrier_ = {};
@@ -58,29 +53,18 @@ void ClusterRacecheck::on_cta(const std::array<std::uint32_t, 3>& cta) noexcept 
   cluster_order_.begin_cta(cta);
 }
 
-/// Later touches of the same bytes need new labels.
-void ClusterRacecheck::absorb_all() noexcept {
-  for (Shared& shared : shared_) {
-    if (shared.races != nullptr) shared.races->absorb();
-  }
-  for (auto& [base, maps] : global_) maps.warps.absorb();
-}
-
 void ClusterRacecheck::begin_warp(std::uint32_t rank, std::uint32_t warp) {
   if (!order_.run(rank, warp)) return;
-  absorb_all();
   cluster_order_.run_cta(ctas_[rank]);
 }
 
 void ClusterRacecheck::on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept {
   order_.synchronise(rank, warps);
-  absorb_all();
 }
 
 void ClusterRacecheck::on_fence(const ExecutionPoint& point) noexcept {
   begin_warp(point.rank, point.warp);
   order_.fence();
-  absorb_all();
   cluster_order_.fence();
 }
 
@@ -99,7 +83,6 @@ void ClusterRacecheck::meet(BarrierClocks& clocks, MbarrierEvent event, MemoryOr
         return;
       }
       order_.release(clocks.arrived);
-      absorb_all();
       return;
     case MbarrierEvent::complete:
       clocks.complete = clocks.arrived;
@@ -142,13 +125,13 @@ void ClusterRacecheck::release_at(const AccessEvent& event) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(left));
     order_.release_at({space, event.addresses[lane]}, event.order);
   }
-  absorb_all();
 }
 
 void ClusterRacecheck::access_shared(const ExecutionPoint& point, const AccessEvent& event,
                                      const RaceMap::Touch& touch) {
   Shared& shared = shared_[event.rank];
-  if (shared.races == nullptr) shared.races = std::make_unique<RaceMap>(event.object_bytes);
+  if (shared.races == nullptr)
+    shared.races = std::make_unique<RaceMap>(MemorySpace::shared, event.object_bytes);
   shared.races->touch(touch, conflicts_);
   if (!has_async_reads_) return;
   if (shared.proxies == nullptr) shared.proxies = std::make_unique<ProxyMap>(event.object_bytes);
@@ -164,7 +147,8 @@ void ClusterRacecheck::access_global(const ExecutionPoint& point, const AccessEv
   touch.label =
       RaceLabel::make(cluster_order_.time(), point, is_strong(event) && !event.is_cta_scope, false);
   touch.order = &cluster_order_;
-  touch.is_pending = false;
+  const RaceTimes times = cluster_order_.times();
+  touch.times = &times;
   maps.clusters.touch(touch, conflicts_);
   for (std::size_t i = inside; i < conflicts_.size(); ++i) {
     report_.add(point, event, conflicts_[i], cluster_order_.cta_at(conflicts_[i].earlier.time));
@@ -178,7 +162,8 @@ void ClusterRacecheck::on_access(const ExecutionPoint& point, const AccessEvent&
   if (event.kind == AccessKind::write) report_.check_lanes(point, event);
   const bool is_synchronising = is_strong(event) && !event.is_cta_scope;
   if (is_synchronising) acquire_at(event);
-  const RaceMap::Touch touch = touch_of(point, event, order_.time(), order_);
+  const RaceTimes times = order_.times();
+  const RaceMap::Touch touch = touch_of(point, event, times, order_);
   if (event.space == MemorySpace::shared) {
     access_shared(point, event, touch);
   } else {
@@ -194,7 +179,8 @@ void ClusterRacecheck::on_access(const ExecutionPoint& point, const AccessEvent&
 void ClusterRacecheck::on_completed(const ExecutionPoint& point,
                                     const AccessEvent& event) noexcept {
   begin_warp(point.rank, point.warp);
-  const RaceMap::Touch touch = touch_of(point, event, order_.time(), order_);
+  const RaceTimes times = order_.times();
+  const RaceMap::Touch touch = touch_of(point, event, times, order_);
   if (event.space == MemorySpace::shared) {
     if (shared_[event.rank].races != nullptr) shared_[event.rank].races->complete(touch);
     return;

@@ -48,7 +48,8 @@ class ClusterRacecheck final : public Observer {
 
  private:
   struct Maps {
-    explicit Maps(std::uint64_t size_bytes) : warps{size_bytes}, clusters{size_bytes} {}
+    explicit Maps(std::uint64_t size_bytes)
+        : warps{MemorySpace::global, size_bytes}, clusters{MemorySpace::global, size_bytes} {}
     RaceMap warps;
     RaceMap clusters;
   };
@@ -64,7 +65,6 @@ class ClusterRacecheck final : public Observer {
   };
 
   void begin_warp(std::uint32_t rank, std::uint32_t warp);
-  void absorb_all() noexcept;
   void meet(BarrierClocks& clocks, MbarrierEvent event, MemoryOrder order);
   void access_shared(const ExecutionPoint& point, const AccessEvent& event,
                      const RaceMap::Touch& touch);

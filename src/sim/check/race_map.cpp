@@ -1,89 +1,53 @@
 #include "sim/check/race_map.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "cpverify/fault.hpp"
 #include "cpverify/observer.hpp"
-#include "sim/check/race_line.hpp"
+#include "sim/check/race_cell.hpp"
 #include "sim/check/race_order.hpp"
+#include "sim/check/race_use.hpp"
 
 namespace cpverify::sim {
 namespace {
 
-constexpr std::uint64_t kWordBytes = 64;
 constexpr std::uint32_t kLanes = 32;
+/// Parts of a cell of 128 bytes have 16, parts of those 4, parts of those 1.
+constexpr std::uint32_t part_bytes(std::uint32_t cell_bytes) {
+  return cell_bytes == 128 ? 16 : cell_bytes == 16 ? 4 : 1;
+}
+/// Accesses of other CTAs in one crowd; further ones are not remembered.
+constexpr std::ptrdiff_t kOthersMax = 8;
 
-/// Where all 32 lanes are.
-enum class Pattern : std::uint8_t { uniform, dense, other };
-
-Pattern find_pattern(const RaceMap::Touch& touch) {
-  std::uint64_t not_dense = 0;
-  std::uint64_t not_uniform = 0;
+bool is_dense(const RaceMap::Touch& touch) {
+  std::uint64_t difference = 0;
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    not_dense |= touch.addresses[lane] ^ (touch.addresses[0] + lane * touch.size_bytes);
-    not_uniform |= touch.addresses[lane] ^ touch.addresses[0];
+    difference |= touch.addresses[lane] ^ (touch.addresses[0] + lane * touch.size_bytes);
   }
-  if (not_uniform == 0) return Pattern::uniform;
-  return not_dense == 0 ? Pattern::dense : Pattern::other;
-}
-
-/// Whether the touch of all lanes side by side is of whole lines.
-bool is_of_lines(const RaceMap::Touch& touch, std::uint64_t offset) {
-  return touch.size_bytes >= 4 && offset % RaceLine::kBytes == 0;
-}
-
-bool is_read(AccessKind kind) {
-  return kind == AccessKind::read || kind == AccessKind::async_read;
-}
-
-std::uint64_t mask_of(std::uint64_t offset, std::uint32_t count) {
-  const std::uint64_t ones = count == kWordBytes ? ~0ULL : (1ULL << count) - 1;
-  return ones << (offset % kWordBytes);
+  return difference == 0;
 }
 
 }  // namespace
 
-/// Of all lanes side by side.
-template <class Visit>
-void RaceMap::for_each_dense_run(std::uint64_t first, std::uint32_t size_bytes, Visit visit) {
-  const std::uint64_t end = first + std::uint64_t{kLanes} * size_bytes;
-  std::uint32_t lane = 0;
-  for (std::uint64_t at = first; at < end;) {
-    const std::uint64_t stop = std::min(end, at / kWordBytes * kWordBytes + kWordBytes);
-    const auto bytes = static_cast<std::uint32_t>(stop - at);
-    visit(Run{at, bytes, lane, bytes / size_bytes});
-    lane += bytes / size_bytes;
-    at = stop;
-  }
-}
-
 template <class Visit>
 void RaceMap::for_each_run(const Touch& touch, Visit visit) {
-  if (touch.lanes == ~0U) {
-    const Pattern pattern = find_pattern(touch);
-    const std::uint64_t first = touch.addresses[0] - touch.base;
-    if (pattern == Pattern::uniform) {
-      visit(Run{first, touch.size_bytes, 0, 1});
-      return;
-    }
-    if (pattern == Pattern::dense) {
-      for_each_dense_run(first, touch.size_bytes, visit);
-      return;
-    }
+  if (touch.lanes == ~0U && is_dense(touch)) {
+    visit(Run{touch.addresses[0] - touch.base, kLanes * touch.size_bytes, 0, kLanes});
+    return;
   }
   Run run;
   for (std::uint32_t left = touch.lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
     const std::uint64_t offset = touch.addresses[lane] - touch.base;
     if (run.lane_count != 0) {
-      const bool follows = offset == run.offset + run.size_bytes && offset % kWordBytes != 0 &&
-                           lane == run.first_lane + run.lane_count;
-      if (follows) {
+      if (offset == run.offset + run.size_bytes && lane == run.first_lane + run.lane_count) {
         run.size_bytes += touch.size_bytes;
         ++run.lane_count;
         continue;
@@ -97,389 +61,331 @@ void RaceMap::for_each_run(const Touch& touch, Visit visit) {
   visit(run);
 }
 
-/// What maps have left. A launch has its own maps, and getting their pages from the kernel takes
-/// longer than checking a kernel that touches each byte once.
-struct RaceMap::Pool {
-  std::vector<std::unique_ptr<Page>> pages;  ///< Without bits.
-  std::vector<std::unique_ptr<Block>> blocks;
-};
-
-RaceMap::Pool& RaceMap::pool() {
-  static thread_local Pool pool;
-  return pool;
-}
-
-RaceMap::~RaceMap() {
-  constexpr std::size_t kPooledPages = 2048;    // 45 MB.
-  constexpr std::size_t kPooledBlocks = 32768;  // 34 MB, for 128 MB of memory.
-  reset();
-  for (auto& page : storage_) {
-    if (pool().pages.size() < kPooledPages) pool().pages.push_back(std::move(page));
-  }
-  for (auto& block : block_storage_) {
-    if (pool().blocks.size() < kPooledBlocks) pool().blocks.push_back(std::move(block));
-  }
-}
-
-inline RaceMap::Block& RaceMap::block_at(std::uint64_t offset) {
-  Block* const block = blocks_[offset / kPageBytes];
-  return block != nullptr ? *block : new_block(offset / kPageBytes);
-}
-
-RaceMap::Block& RaceMap::new_block(std::uint64_t index) {
-  auto& pooled = pool().blocks;
-  if (pooled.empty()) {
-    block_storage_.push_back(std::make_unique<Block>());
+RaceMap::RaceMap(MemorySpace space, std::uint64_t size_bytes) {
+  if (space == MemorySpace::shared) {
+    rows_.resize((size_bytes + kRowBytes - 1) / kRowBytes);
   } else {
-    block_storage_.push_back(std::move(pooled.back()));
-    pooled.pop_back();
-    *block_storage_.back() = Block{};
+    blocks_.resize((size_bytes + kBlockBytes - 1) / kBlockBytes);
   }
-  blocks_[index] = block_storage_.back().get();
-  return *blocks_[index];
 }
 
-/// The page of a block is to get bits.
-void RaceMap::make_dirty(Block& block) {
-  if (block.page == nullptr) {
-    if (spare_.empty()) {
-      auto& pooled = pool().pages;
-      if (pooled.empty()) {
-        storage_.push_back(std::make_unique_for_overwrite<Page>());
-      } else {
-        storage_.push_back(std::move(pooled.back()));
-        pooled.pop_back();
-      }
-      spare_.push_back(storage_.back().get());
-    }
-    block.page = spare_.back();
-    block.page->block = &block;
-    spare_.pop_back();
-  }
-  block.page->is_dirty = true;
-  dirty_.push_back(block.page);
+inline RaceCell& RaceMap::line_at(std::uint64_t offset) {
+  RaceCell*& block = blocks_[offset / kBlockBytes];
+  if (block == nullptr) block = cells_.take(kBlockBytes / kLineBytes);
+  return block[offset % kBlockBytes / kLineBytes];
 }
 
-/// The page for a touch of bytes of one line.
-inline RaceMap::Page& RaceMap::detailed_page(std::uint64_t offset) {
-  Block& block = block_at(offset);
-  const std::size_t line = offset % kPageBytes / RaceLine::kBytes;
-  if (block.page == nullptr || !block.page->is_dirty) make_dirty(block);
-  if ((block.detailed >> line & 1U) == 0) add_detail(block, line);
-  return *block.page;
-}
-
-/// From one label for a line to bits and labels. Bits of its last toucher are also old: where its
-/// label is of another, they are, and where not, the label is before what runs now.
-void RaceMap::add_detail(Block& block, std::size_t line) {
-  block.detailed |= 1U << line;
-  constexpr std::size_t kLineWords = RaceLine::kBytes / kWordBytes;
-  constexpr std::size_t kLineLabels = RaceLine::kBytes / 4;
-  const auto add = [&](const RaceLine::Use& use, Set& set) {
-    if (!clock_.is_valid(use.stamp)) return;
-    for (std::size_t i = line * kLineWords; i < (line + 1) * kLineWords; ++i) {
-      set.own[i] = clock_.is_own(use.stamp) ? ~0ULL : 0;
-      set.old[i] = ~0ULL;
-    }
-    for (std::uint32_t i = 0; i < kLineLabels; ++i) {
-      set.labels[line * kLineLabels + i] = use.label_of(i);
-    }
+/// From one cell to cells of its parts, which begin with what it says.
+template <std::uint32_t cell_bytes>
+void RaceMap::split(RaceCell& cell) {
+  constexpr std::uint32_t kPartBytes = part_bytes(cell_bytes);
+  RaceCell* const parts = cells_.take(cell_bytes / kPartBytes);
+  const auto move = [](auto& labels, std::uint32_t byte) {
+    for (RaceLabel& label : labels) label = label.at(byte);
   };
-  add(block.lines[line].reads, block.page->reads);
-  add(block.lines[line].writes, block.page->writes);
-  block.lines[line] = {};
-}
-
-inline void RaceMap::label_run(const Touch& touch, const Run& run, Set& set) {
-  if (touch.size_bytes < 4) {
-    label_parts(touch, run, set);
-    return;
-  }
-  const std::uint32_t words = run.size_bytes / 4;
-  const auto shift = static_cast<std::uint32_t>(std::countr_zero(touch.size_bytes / 4));
-  const std::uint32_t time = touch.label.time;
-  const std::uint32_t packed = touch.label.packed + run.first_lane;
-  RaceLabel* const labels = set.labels.data() + run.offset % kPageBytes / 4;
-  for (std::uint32_t i = 0; i < words; ++i) labels[i] = {time, packed + (i >> shift)};
-}
-
-/// Accesses of 1 or 2 bytes. A label cannot stand for two: it is nobody's where another touched the
-/// rest of the 4 bytes.
-void RaceMap::label_parts(const Touch& touch, const Run& run, Set& set) {
-  const std::size_t first = run.offset % kPageBytes / 4;
-  const std::size_t into_word = run.offset % 4;
-  const std::size_t words = (into_word + run.size_bytes + 3) / 4;
-  const std::size_t word = run.offset % kPageBytes / kWordBytes;
-  const std::uint64_t rest = set.old[word] & ~mask_of(run.offset, run.size_bytes);
-  for (std::size_t i = 0; i < words; ++i) {
-    const std::size_t byte = i * 4 > into_word ? i * 4 - into_word : 0;
-    const bool is_shared = (rest >> ((first + i) * 4 % kWordBytes) & 0xFU) != 0;
-    const auto lane = static_cast<std::uint32_t>(run.first_lane + byte / touch.size_bytes);
-    set.labels[first + i] = {is_shared ? RaceLabel::kNobody : touch.label.time,
-                             touch.label.packed + lane};
-  }
-}
-
-/// Whether a run meets old bits of `set`, by someone who is not before it.
-bool RaceMap::find(const Touch& touch, const Run& run, const Set& set, Conflict& conflict) {
-  const std::size_t word = run.offset % kPageBytes / kWordBytes;
-  std::uint64_t hits = set.old[word] & mask_of(run.offset, run.size_bytes);
-  const std::uint64_t word_offset = run.offset / kWordBytes * kWordBytes;
-  const bool is_strong = touch.label.is_strong();
-  bool is_found = false;
-  while (hits != 0) {
-    const auto bit = static_cast<std::uint64_t>(std::countr_zero(hits));
-    const RaceLabel label = set.labels[(word_offset + bit) % kPageBytes / 4];
-    // One label speaks for 4 bytes.
-    hits &= ~(0xFULL << (bit / 4 * 4));
-    if ((is_strong && label.is_strong()) || touch.order->is_before(label)) continue;
-    const std::uint64_t offset = word_offset + bit;
-    const std::uint64_t lane = run.first_lane + (offset - run.offset) / touch.size_bytes;
-    conflict.lanes |= 1U << lane;
-    if (is_found) continue;
-    is_found = true;
-    conflict.earlier = label;
-    conflict.offset = offset;
-  }
-  return is_found;
-}
-
-void RaceMap::find_any(const Touch& touch, const Run& run, const Page& page,
-                       std::vector<Conflict>& conflicts) {
-  Conflict conflict;
-  conflict.is_earlier_write = find(touch, run, page.writes, conflict);
-  if (conflict.is_earlier_write ||
-      (!is_read(touch.kind) && find(touch, run, page.reads, conflict))) {
-    conflicts.push_back(conflict);
-  }
-}
-
-void RaceMap::touch_run(const Touch& touch, const Run& run, std::vector<Conflict>& conflicts) {
-  Page& page = detailed_page(run.offset);
-  const std::size_t word = run.offset % kPageBytes / kWordBytes;
-  const std::uint64_t mask = mask_of(run.offset, run.size_bytes);
-  const bool reads = is_read(touch.kind);
-  const std::uint64_t others = page.writes.old[word] | (reads ? 0 : page.reads.old[word]);
-  if ((others & mask) != 0) [[unlikely]]
-    find_any(touch, run, page, conflicts);
-  Set& set = reads ? page.reads : page.writes;
-  if (touch.is_pending) {
-    set.pending[word] |= mask;
-    set.old[word] |= mask;
-    label_run(touch, run, set);
-    return;
-  }
-  if ((mask & ~set.own[word]) == 0) return;
-  set.own[word] |= mask;
-  const std::uint64_t seen = reads ? set.old[word] & mask : 0;
-  if (seen != 0 && seen != mask) [[unlikely]] {
-    label_unread(touch, run, set);
-    return;
-  }
-  // The first reader stays, unless it is before this one.
-  const bool is_kept =
-      seen != 0 && !(touch.order->is_partial() &&
-                     touch.order->is_before(set.labels[run.offset % kPageBytes / 4]));
-  if (!is_kept) label_run(touch, run, set);
-}
-
-/// Labels what others have not read before; the rest keeps its first reader.
-void RaceMap::label_unread(const Touch& touch, const Run& run, Set& set) {
-  if (touch.size_bytes < 4) {
-    label_parts(touch, run, set);
-    return;
-  }
-  const std::uint64_t old = set.old[run.offset % kPageBytes / kWordBytes];
-  for (std::uint32_t lane = 0; lane < run.lane_count; ++lane) {
-    for (std::uint32_t i = 0; i < touch.size_bytes; i += 4) {
-      const std::uint64_t offset = run.offset + std::uint64_t{lane} * touch.size_bytes + i;
-      if ((old >> (offset % kWordBytes) & 0xFU) != 0) continue;
-      set.labels[offset % kPageBytes / 4] = {touch.label.time,
-                                             touch.label.packed + run.first_lane + lane};
+  for (std::uint32_t byte = 0; byte < cell_bytes; byte += kPartBytes) {
+    RaceCell& part = parts[byte / kPartBytes];
+    part = cell;
+    if (cell.is_crowded()) {
+      Crowd crowd = crowds_[cell.writes[0].packed];
+      move(crowd.writes, byte);
+      move(crowd.reads, byte);
+      part.writes[0].packed = static_cast<std::uint32_t>(crowds_.size());
+      crowds_.push_back(std::move(crowd));
+    } else {
+      move(part.writes, byte);
+      move(part.reads, byte);
     }
   }
+  cell.set_parts(parts);
 }
 
-/// What touch_run() does, for reads of 16 bytes by each lane: the matrix loads that attention
-/// kernels live from.
-void RaceMap::read_blocks(const Touch& touch, std::vector<Conflict>& conflicts) {
-  constexpr std::uint32_t kBlockBytes = 16;
-  const bool is_partial = touch.order->is_partial();
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    const std::uint64_t offset = touch.addresses[lane] - touch.base;
-    Page* const page = &detailed_page(offset);
-    const std::size_t word = offset % kPageBytes / kWordBytes;
-    const std::uint64_t mask = 0xFFFFULL << (offset % kWordBytes);
-    Set& set = page->reads;
-    if ((page->writes.old[word] & mask) != 0) [[unlikely]] {
-      find_any(touch, {offset, kBlockBytes, lane, 1}, *page, conflicts);
-    }
-    const std::uint64_t own = set.own[word];
-    set.own[word] = own | mask;
-    const std::uint64_t seen = set.old[word] & mask;
-    if ((mask & ~own) == 0 || (seen == mask && !is_partial)) continue;
-    if (seen != 0 && seen != mask) [[unlikely]] {
-      label_unread(touch, {offset, kBlockBytes, lane, 1}, set);
-      continue;
-    }
-    RaceLabel* const labels = set.labels.data() + offset % kPageBytes / 4;
-    if (seen != 0 && !touch.order->is_before(*labels)) continue;
-    const RaceLabel label{touch.label.time, touch.label.packed + lane};
-    for (std::size_t i = 0; i < kBlockBytes / 4; ++i) labels[i] = label;
-  }
-}
-
-/// A touch of a whole line, whose first lane is `lane`.
-inline bool RaceMap::touch_line(const Touch& touch, std::uint64_t offset, std::uint32_t lane) {
-  Block& block = block_at(offset);
-  const std::size_t line = offset % kPageBytes / RaceLine::kBytes;
-  const bool is_write = !is_read(touch.kind);
-  if ((block.detailed >> line & 1U) == 0) {
-    const RaceLabel label{touch.label.time, touch.label.packed + lane};
-    const auto shift = static_cast<std::uint32_t>(std::countr_zero(touch.size_bytes / 4));
-    return block.lines[line].touch(clock_, is_write, label, shift, *touch.order);
-  }
+bool RaceMap::use_run(Use& use, const Run& run) {
+  use.run = run;
   bool is_quiet = true;
-  for (std::uint64_t at = offset; at < offset + RaceLine::kBytes; at += kWordBytes) {
-    const std::uint32_t lanes = static_cast<std::uint32_t>(kWordBytes) / touch.size_bytes;
-    is_quiet = is_quiet && touch_quietly(touch, {at, kWordBytes, lane, lanes});
-    lane += lanes;
+  const std::uint64_t end = run.offset + run.size_bytes;
+  const std::uint64_t cell_bytes = rows_.empty() ? kLineBytes : kRowBytes;
+  for (std::uint64_t at = run.offset; at < end && (is_quiet || use.conflicts != nullptr);) {
+    const std::uint64_t stop = std::min(end, at / cell_bytes * cell_bytes + cell_bytes);
+    const auto bytes = static_cast<std::uint32_t>(stop - at);
+    const bool is_part_quiet = rows_.empty() ? use_part<kLineBytes>(use, line_at(at), at, bytes)
+                                             : use_part<kRowBytes>(use, row_at(at), at, bytes);
+    is_quiet = is_part_quiet && is_quiet;
+    at = stop;
   }
   return is_quiet;
 }
 
-/// touch_run() if that finds no conflict.
-bool RaceMap::touch_quietly(const Touch& touch, const Run& run) {
-  const Page& page = detailed_page(run.offset);
-  const std::size_t word = run.offset % kPageBytes / kWordBytes;
-  const std::uint64_t others =
-      page.writes.old[word] | (is_read(touch.kind) ? 0 : page.reads.old[word]);
-  if ((others & mask_of(run.offset, run.size_bytes)) != 0) {
-    find_any(touch, run, page, maybe_);
-    const bool is_found = !maybe_.empty();
-    maybe_.clear();
-    if (is_found) return false;
+/// Some bytes of a cell.
+template <std::uint32_t cell_bytes>
+bool RaceMap::use_part(const Use& use, RaceCell& cell, std::uint64_t offset,
+                       std::uint32_t size_bytes) {
+  if constexpr (cell_bytes == 1) {
+    return use_cell(use, cell, offset, 1);
+  } else {
+    if (!cell.is_split()) {
+      if (size_bytes == cell_bytes) return use_cell(use, cell, offset, size_bytes);
+      split<cell_bytes>(cell);
+    }
+    constexpr std::uint32_t kPartBytes = part_bytes(cell_bytes);
+    bool is_quiet = true;
+    const std::uint64_t end = offset + size_bytes;
+    for (std::uint64_t at = offset; at < end && (is_quiet || use.conflicts != nullptr);) {
+      RaceCell& part = cell.parts()[at % cell_bytes / kPartBytes];
+      const std::uint64_t stop = std::min(end, at / kPartBytes * kPartBytes + kPartBytes);
+      const auto bytes = static_cast<std::uint32_t>(stop - at);
+      is_quiet = use_part<kPartBytes>(use, part, at, bytes) && is_quiet;
+      at = stop;
+    }
+    return is_quiet;
   }
-  touch_run(touch, run, maybe_);
+}
+
+/// All bytes of a cell that has no parts.
+[[gnu::always_inline]] inline bool RaceMap::use_cell(const Use& use, RaceCell& cell,
+                                                     std::uint64_t offset,
+                                                     std::uint32_t size_bytes) {
+  if (use.is_completion) {
+    complete_cell(use, cell, use.lane_at(offset));
+    return true;
+  }
+  if (is_repeated(use, cell)) return true;
+  bool is_quiet = is_harmless(use, cell.writes[0]) && is_harmless(use, cell.writes[1]);
+  if (use.is_write) {
+    is_quiet = is_quiet && is_harmless(use, cell.reads[0]) && is_harmless(use, cell.reads[1]);
+  }
+  if (!is_quiet) {
+    if (cell.is_crowded()) return use_crowd(use, cell, offset, size_bytes);
+    is_quiet = check(use, cell.writes, cell.reads, offset, size_bytes);
+    if (!is_quiet && use.conflicts == nullptr) return false;
+  }
+  add(use, cell, {use.label.time, use.label.packed + use.lane_at(offset)});
+  return is_quiet;
+}
+
+bool RaceMap::use_crowd(const Use& use, RaceCell& cell, std::uint64_t offset,
+                        std::uint32_t size_bytes) {
+  Crowd& crowd = crowds_[cell.writes[0].packed];
+  const bool is_quiet = check(use, crowd.writes, crowd.reads, offset, size_bytes);
+  if (!is_quiet && use.conflicts == nullptr) return false;
+  const RaceLabel label{use.label.time, use.label.packed + use.lane_at(offset)};
+  add_to_crowd(use, use.is_write ? crowd.writes : crowd.reads, label);
+  return is_quiet;
+}
+
+/// False when something in a cell races with the use.
+bool RaceMap::check(const Use& use, std::span<const RaceLabel> writes,
+                    std::span<const RaceLabel> reads, std::uint64_t offset,
+                    std::uint32_t size_bytes) {
+  Conflict conflict;
+  bool is_found = false;
+  const auto look_at = [&](std::span<const RaceLabel> labels, bool is_write) {
+    for (const RaceLabel& label : labels) {
+      if (is_found || !is_racing(use, label)) continue;
+      is_found = true;
+      conflict.earlier = label;
+      conflict.is_earlier_write = is_write;
+    }
+  };
+  look_at(writes, true);
+  if (use.is_write) look_at(reads, false);
+  if (!is_found) return true;
+  if (use.conflicts == nullptr) return false;
+  const std::uint32_t first = use.lane_at(offset);
+  const std::uint32_t count = use.lane_at(offset + size_bytes - 1) - first + 1;
+  conflict.lanes = (count == kLanes ? ~0U : (1U << count) - 1) << first;
+  conflict.offset = offset;
+  // Of 64 bytes, one is named, and what was written rather than what was read.
+  std::vector<Conflict>& conflicts = *use.conflicts;
+  constexpr std::uint64_t kNamedBytes = 64;
+  if (conflicts.empty() || conflicts.back().offset / kNamedBytes != offset / kNamedBytes) {
+    conflicts.push_back(conflict);
+  } else if (conflicts.back().is_earlier_write == conflict.is_earlier_write) {
+    conflicts.back().lanes |= conflict.lanes;
+  } else if (conflict.is_earlier_write) {
+    conflicts.back() = conflict;
+  }
+  return false;
+}
+
+inline void RaceMap::add(const Use& use, RaceCell& cell, const RaceLabel& label) {
+  RaceLabel& first = use.is_write ? cell.writes[0] : cell.reads[0];
+  if (is_kept(use, label, first)) return;
+  if (first.time < use.times.oldest && !label.is_async()) {
+    first = label;
+  } else if (use.is_write) {
+    add_write(use, cell, label);
+  } else {
+    add_read(use, cell, label);
+  }
+}
+
+void RaceMap::add_read(const Use& use, RaceCell& cell, const RaceLabel& label) {
+  const RaceTimes& times = use.times;
+  auto& [first, second] = cell.reads;
+  for (RaceLabel* const earlier : {&first, &second}) {
+    if (is_kept(use, label, *earlier)) return;
+    if (label.is_async() || !is_replaced(use, label, *earlier)) continue;
+    *earlier = label;
+    return;
+  }
+  // What races with the second, of another CTA, also races with the first.
+  const bool is_spare = !times.is_partial && first.time >= times.oldest &&
+                        first.time < times.home && second.time < times.home &&
+                        first.strength() <= second.strength();
+  if (is_spare) {
+    second = label;
+    return;
+  }
+  if (label.is_async() && add_last_read(use, cell, label)) return;
+  // Whatever is behind one of two warps is not behind the other.
+  const auto covers = [&](const RaceLabel& earlier) {
+    return earlier.strength() <= label.strength() && earlier.time >= times.since &&
+           !is_before(use, earlier);
+  };
+  const bool is_covered = !times.is_partial && !label.is_async() && covers(first) &&
+                          covers(second) && !first.is_of_warp_of(second);
+  if (!is_covered) add_to_crowd(use, make_crowd(cell).reads, label);
+}
+
+/// Copies stay in the order in which they have begun: so they end.
+bool RaceMap::add_last_read(const Use& use, RaceCell& cell, const RaceLabel& label) {
+  auto& [first, second] = cell.reads;
+  const bool is_first_free = is_replaced(use, label, first);
+  const bool is_second_free = is_replaced(use, label, second);
+  if (!is_first_free && !is_second_free) return false;
+  if (is_first_free && is_second_free) {
+    first = label;
+    second = {};
+    return true;
+  }
+  if (is_first_free) first = second;
+  second = label;
+  return true;
+}
+
+void RaceMap::add_write(const Use& use, RaceCell& cell, const RaceLabel& label) {
+  const RaceTimes& times = use.times;
+  RaceLabel& newest = cell.writes[0];
+  RaceLabel& second = cell.writes[1];
+  if (is_replaced(use, label, newest)) {
+    newest = label;
+    return;
+  }
+  if (is_kept(use, label, newest)) return;
+  if (second.time >= times.oldest && is_kept(use, label, second)) return;
+  // Whatever is behind one of two warps is not behind the other.
+  const auto covers = [&](const RaceLabel& other) {
+    return other.strength() <= second.strength() && !other.is_async();
+  };
+  const bool is_covered = !times.is_partial && !second.is_async() && covers(newest) &&
+                          covers(label) && !newest.is_of_warp_of(label) &&
+                          second.time >= times.home && newest.time >= times.since;
+  if (!is_covered && !is_replaced(use, label, second)) {
+    add_to_crowd(use, make_crowd(cell).writes, label);
+    return;
+  }
+  second = newest;
+  newest = label;
+}
+
+/// Moves the labels of a cell.
+RaceMap::Crowd& RaceMap::make_crowd(RaceCell& cell) {
+  Crowd crowd;
+  crowd.writes = {cell.writes[1], cell.writes[0]};
+  crowd.reads = {cell.reads[0], cell.reads[1]};
+  cell.writes[0] = {RaceCell::kCrowd, static_cast<std::uint32_t>(crowds_.size())};
+  crowds_.push_back(std::move(crowd));
+  return crowds_.back();
+}
+
+void RaceMap::add_to_crowd(const Use& use, std::vector<RaceLabel>& labels, const RaceLabel& label) {
+  const bool is_known = std::any_of(labels.begin(), labels.end(), [&](const RaceLabel& other) {
+    return is_kept(use, label, other);
+  });
+  if (is_known) return;
+  std::erase_if(labels, [&](const RaceLabel& other) { return is_replaced(use, label, other); });
+  const auto others = std::count_if(labels.begin(), labels.end(), [&](const RaceLabel& other) {
+    return other.time < use.times.home;
+  });
+  if (others < kOthersMax) labels.push_back(label);
+}
+
+/// Of several copies of the lane, the one that has begun first.
+void RaceMap::complete_cell(const Use& use, RaceCell& cell, std::uint32_t lane) {
+  const auto complete = [&](RaceLabel& label) {
+    const bool is_it = label.is_async() && label.is_of_warp_of(use.label) && label.lane() == lane &&
+                       label.time >= use.times.home;
+    if (is_it) label.complete(use.times.now);
+    return is_it;
+  };
+  if (cell.is_crowded()) {
+    Crowd& crowd = crowds_[cell.writes[0].packed];
+    std::vector<RaceLabel>& labels = use.is_write ? crowd.writes : crowd.reads;
+    static_cast<void>(std::any_of(labels.begin(), labels.end(), complete));
+  } else if (use.is_write) {
+    if (!complete(cell.writes[1])) static_cast<void>(complete(cell.writes[0]));
+  } else if (!complete(cell.reads[0])) {
+    static_cast<void>(complete(cell.reads[1]));
+  }
+}
+
+/// A touch of 4 bytes by each lane where all are cells of their own already. False when they are
+/// not, and nothing has happened.
+bool RaceMap::touch_words(Use& use, const Touch& touch) {
+  constexpr std::uint32_t kWordBytes = 4;
+  if (rows_.empty() || touch.size_bytes != kWordBytes) return false;
+  std::array<RaceCell*, kLanes> words{};
+  for (std::uint32_t left = touch.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+    const std::uint64_t offset = touch.addresses[lane];
+    RaceCell& row = row_at(offset);
+    if (!row.is_split()) return false;
+    words[lane] = &row.parts()[offset % kRowBytes / kWordBytes];
+    if (words[lane]->is_split()) return false;
+  }
+  for (std::uint32_t left = touch.lanes; left != 0; left &= left - 1) {
+    const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+    use.run = {touch.addresses[lane], kWordBytes, lane, 1};
+    static_cast<void>(use_cell(use, *words[lane], touch.addresses[lane], kWordBytes));
+  }
+  return true;
+}
+
+void RaceMap::touch(const Touch& touch, std::vector<Conflict>& conflicts) {
+  if (touch.kind == AccessKind::async_write && is_of_rows(touch) && begin_copies(touch)) return;
+  Use use{touch};
+  use.conflicts = &conflicts;
+  if (touch_words(use, touch)) return;
+  for_each_run(touch, [&](const Run& run) { static_cast<void>(use_run(use, run)); });
+}
+
+/// use_run() for whole lines that have no parts, which most accesses to global memory are of.
+bool RaceMap::touch_lines(Use& use, const Run& run) {
+  use.run = run;
+  for (std::uint64_t at = run.offset; at < run.offset + run.size_bytes; at += kLineBytes) {
+    RaceCell& line = line_at(at);
+    const bool is_quiet = line.is_split() ? use_part<kLineBytes>(use, line, at, kLineBytes)
+                                          : use_cell(use, line, at, kLineBytes);
+    if (!is_quiet) return false;
+  }
   return true;
 }
 
 bool RaceMap::touch_plain(const Touch& touch, bool is_uniform, std::uint64_t offset) {
-  if (is_uniform) return touch_quietly(touch, {offset, touch.size_bytes, 0, 1});
-  bool is_quiet = true;
-  if (is_of_lines(touch, offset)) {
-    const auto lanes = static_cast<std::uint32_t>(RaceLine::kBytes) / touch.size_bytes;
-    for (std::uint32_t lane = 0; lane < kLanes && is_quiet; lane += lanes) {
-      is_quiet = touch_line(touch, offset, lane);
-      offset += RaceLine::kBytes;
-    }
-    return is_quiet;
+  Use use{touch};
+  if (is_uniform) return use_run(use, {offset, touch.size_bytes, 0, 1});
+  if (rows_.empty() && offset % kLineBytes == 0 && touch.size_bytes >= 4) {
+    return touch_lines(use, {offset, kLanes * touch.size_bytes, 0, kLanes});
   }
-  for_each_dense_run(offset, touch.size_bytes,
-                     [&](const Run& run) { is_quiet = is_quiet && touch_quietly(touch, run); });
-  return is_quiet;
-}
-
-void RaceMap::touch(const Touch& touch, std::vector<Conflict>& conflicts) {
-  const bool is_plain = touch.lanes == ~0U && !touch.is_pending && !touch.label.is_strong();
-  if (is_plain && is_of_lines(touch, touch.addresses[0] - touch.base) &&
-      find_pattern(touch) == Pattern::dense &&
-      touch_plain(touch, false, touch.addresses[0] - touch.base)) {
-    return;
-  }
-  if (touch.kind == AccessKind::read && touch.size_bytes == 16 && touch.lanes == ~0U) {
-    read_blocks(touch, conflicts);
-    return;
-  }
-  for_each_run(touch, [&](const Run& run) { touch_run(touch, run, conflicts); });
+  return use_run(use, {offset, kLanes * touch.size_bytes, 0, kLanes});
 }
 
 void RaceMap::complete(const Touch& touch) {
-  for_each_run(touch, [&](const Run& run) {
-    Page& page = detailed_page(run.offset);
-    Set& set = is_read(touch.kind) ? page.reads : page.writes;
-    const std::size_t word = run.offset % kPageBytes / kWordBytes;
-    const std::uint64_t mask = mask_of(run.offset, run.size_bytes);
-    set.pending[word] &= ~mask;
-    set.old[word] &= ~mask;
-    set.own[word] |= mask;
-    // Keeps the instruction that issued it.
-    const std::size_t first = run.offset % kPageBytes / 4;
-    for (std::size_t i = first; i < first + std::max(run.size_bytes / 4, 1U); ++i) {
-      if (set.labels[i].warp() != touch.label.warp()) continue;
-      set.labels[i].time = touch.label.time;
-      set.labels[i].packed &= ~(1U << 11);
-    }
-  });
-}
-
-void RaceMap::absorb() noexcept {
-  clock_.advance();
-  if (!dirty_.empty()) absorb_pages();
-}
-
-/// The words of bits of the lines that have some.
-template <class Visit>
-void RaceMap::for_each_word(const Page& page, Visit visit) {
-  constexpr std::size_t kLineWords = RaceLine::kBytes / kWordBytes;
-  for (std::uint32_t left = page.block->detailed; left != 0; left &= left - 1) {
-    const auto line = static_cast<std::size_t>(std::countr_zero(left));
-    for (std::size_t i = 0; i < kLineWords; ++i) visit(line * kLineWords + i);
-  }
-}
-
-void RaceMap::absorb_pages() noexcept {
-  for (Page* const page : dirty_) {
-    for_each_word(*page, [page](std::size_t word) {
-      for (Set* const set : {&page->reads, &page->writes}) {
-        set->old[word] |= set->own[word];
-        set->own[word] = 0;
-      }
-    });
-    page->is_dirty = false;
-    if (!page->is_old) old_.push_back(page);
-    page->is_old = true;
-  }
-  dirty_.clear();
-}
-
-void RaceMap::forget() noexcept {
-  absorb();
-  clock_.forget();
-  std::erase_if(old_, [this](Page* page) {
-    std::uint64_t left = 0;
-    for_each_word(*page, [page, &left](std::size_t word) {
-      for (Set* const set : {&page->reads, &page->writes}) {
-        set->old[word] = set->pending[word];
-        left |= set->pending[word];
-      }
-    });
-    if (left != 0) return false;
-    release(*page);
-    return true;
-  });
-}
-
-void RaceMap::reset() noexcept {
-  absorb();
-  clock_.forget();
-  for (Page* const page : old_) {
-    for_each_word(*page, [page](std::size_t word) {
-      for (Set* const set : {&page->reads, &page->writes}) {
-        set->old[word] = 0;
-        set->pending[word] = 0;
-      }
-    });
-    release(*page);
-  }
-  old_.clear();
-}
-
-void RaceMap::release(Page& page) {
-  page.is_old = false;
-  page.block->detailed = 0;
-  page.block->page = nullptr;
-  spare_.push_back(&page);
+  if (touch.kind == AccessKind::async_write && is_of_rows(touch) && end_copies(touch)) return;
+  Use use{touch};
+  use.is_completion = true;
+  for_each_run(touch, [&](const Run& run) { static_cast<void>(use_run(use, run)); });
 }
 
 }  // namespace cpverify::sim

@@ -22,37 +22,45 @@ void add(std::vector<bool>& target, const std::vector<bool>& more) {
 
 void WarpOrder::begin_cta() noexcept {
   warp_ = 0;
-  clocks_.fill(1);
+  tick();
+  first_ = now_;
+  home_ = now_;
   // Only barriers of some warps write there.
-  if (is_partial_) known_ = {};
-  is_partial_ = false;
+  if (has_clocks_) known_ = {};
+  has_clocks_ = false;
+}
+
+void WarpOrder::synchronise() noexcept {
+  tick();
+  first_ = now_;
 }
 
 void WarpOrder::synchronise(std::uint32_t warps) noexcept {
   is_partial_ = true;
-  std::array<std::uint32_t, kWarps> joined{};
+  has_clocks_ = true;
+  Clocks joined{};
   for (std::size_t warp = 0; warp < kWarps; ++warp) {
     if ((warps >> warp & 1U) == 0) continue;
     for (std::size_t i = 0; i < kWarps; ++i) joined[i] = std::max(joined[i], known_[warp][i]);
-    joined[warp] = std::max(joined[warp], clocks_[warp]);
+    joined[warp] = now_ | (RaceLabel::kTick - 1);
   }
   for (std::size_t warp = 0; warp < kWarps; ++warp) {
-    if ((warps >> warp & 1U) == 0) continue;
-    known_[warp] = joined;
-    ++clocks_[warp];
+    if ((warps >> warp & 1U) != 0) known_[warp] = joined;
   }
+  tick();
 }
 
 void WarpOrder::release(Clocks& target) noexcept {
   is_partial_ = true;
   const Clocks& known = known_[warp_];
   for (std::size_t i = 0; i < kWarps; ++i) target[i] = std::max(target[i], known[i]);
-  target[warp_] = std::max(target[warp_], clocks_[warp_]);
-  ++clocks_[warp_];
+  target[warp_] = now_ | (RaceLabel::kTick - 1);
+  tick();
 }
 
 void WarpOrder::acquire(const Clocks& source) noexcept {
   is_partial_ = true;
+  has_clocks_ = true;
   Clocks& known = known_[warp_];
   for (std::size_t i = 0; i < kWarps; ++i) known[i] = std::max(known[i], source[i]);
 }
@@ -60,7 +68,8 @@ void WarpOrder::acquire(const Clocks& source) noexcept {
 bool WarpOrder::is_before(const RaceLabel& earlier) const noexcept {
   if (earlier.time == RaceLabel::kNobody) return true;
   if (earlier.is_async()) return false;
-  return earlier.warp() == warp_ || earlier.time <= known_[warp_][earlier.warp()];
+  return earlier.time < first_ || earlier.warp() == warp_ ||
+         earlier.time <= known_[warp_][earlier.warp()];
 }
 
 void CtaOrder::begin_stretch() {
@@ -101,8 +110,49 @@ void CtaOrder::synchronise(std::uint64_t address, AccessKind kind, MemoryOrder o
 }
 
 bool CtaOrder::is_before(const RaceLabel& earlier) const noexcept {
-  if (earlier.time == RaceLabel::kNobody || earlier.time >= first_) return true;
-  return earlier.time < acquired_.size() && acquired_[earlier.time];
+  const std::uint32_t index = earlier.time / RaceLabel::kTick;
+  if (index == RaceLabel::kNobody || index >= first_) return true;
+  return index < acquired_.size() && acquired_[index];
+}
+
+void LaunchOrder::begin_cta(const std::array<std::uint32_t, 3>& cta) {
+  ctas_.begin_cta(cta);
+  warps_->begin_cta();
+  starts_.push_back(warps_->time());
+}
+
+void LaunchOrder::fence() {
+  ctas_.fence();
+  follow();
+}
+
+void LaunchOrder::synchronise(std::uint64_t address, AccessKind kind, MemoryOrder order) {
+  ctas_.synchronise(address, kind, order);
+  follow();
+}
+
+/// A new stretch of the CTA is one of its warps.
+void LaunchOrder::follow() {
+  if (starts_.size() > ctas_.time() / RaceLabel::kTick) return;
+  warps_->tick();
+  starts_.push_back(warps_->time());
+}
+
+std::uint32_t LaunchOrder::cta_time(const RaceLabel& label) const {
+  const auto next = std::upper_bound(starts_.begin(), starts_.end(), label.time);
+  return static_cast<std::uint32_t>(next - starts_.begin() - 1) * RaceLabel::kTick;
+}
+
+const std::array<std::uint32_t, 3>& LaunchOrder::cta_of(const RaceLabel& label) const {
+  return ctas_.cta_at(cta_time(label));
+}
+
+bool LaunchOrder::is_before(const RaceLabel& earlier) const noexcept {
+  if (earlier.time >= warps_->times().home) return warps_->is_before(earlier);
+  if (earlier.time == RaceLabel::kNobody) return true;
+  // A copy that its CTA has not waited for is before nothing.
+  if (!ctas_.is_partial() || earlier.is_async()) return false;
+  return ctas_.is_before({cta_time(earlier), earlier.packed});
 }
 
 }  // namespace cpverify::sim

@@ -25,17 +25,19 @@ constexpr std::uint32_t kWarpLanes = 32;
 
 }  // namespace
 
-RaceMap::Touch touch_of(const ExecutionPoint& point, const AccessEvent& event, std::uint32_t time,
-                        const RaceOrder& order) noexcept {
+RaceMap::Touch touch_of(const ExecutionPoint& point, const AccessEvent& event,
+                        const RaceTimes& times, const RaceOrder& order) noexcept {
   RaceMap::Touch touch;
   touch.kind = event.kind;
   touch.lanes = event.lanes;
   touch.size_bytes = event.size_bytes;
   touch.addresses = event.addresses;
   touch.base = event.base;
-  touch.is_pending = event.kind == AccessKind::async_read || event.kind == AccessKind::async_write;
-  touch.label = RaceLabel::make(time, point, is_strong(event), touch.is_pending);
+  const bool is_async =
+      event.kind == AccessKind::async_read || event.kind == AccessKind::async_write;
+  touch.label = RaceLabel::make(times.now, point, is_strong(event), is_async);
   touch.order = &order;
+  touch.times = &times;
   return touch;
 }
 

@@ -12,10 +12,10 @@
 
 namespace cpverify::sim {
 
-/// What an access is to the maps of racecheck, in an order whose time it is. Keeps `event`'s
-/// addresses and `order`.
+/// What an access is to the maps of racecheck, in an order with these times. Keeps `event`'s
+/// addresses, `times` and `order`.
 [[nodiscard]] RaceMap::Touch touch_of(const ExecutionPoint& point, const AccessEvent& event,
-                                      std::uint32_t time, const RaceOrder& order) noexcept;
+                                      const RaceTimes& times, const RaceOrder& order) noexcept;
 
 /// Makes faults of what the maps of racecheck find, and finds what one access says by itself.
 class RaceReport {

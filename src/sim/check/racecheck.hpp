@@ -30,6 +30,7 @@ class Racecheck final : public Observer {
   [[nodiscard]] bool wants_accesses() const noexcept override { return true; }
   void on_access(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
   [[nodiscard]] bool on_plain_access(const PlainAccessEvent& event) noexcept override;
+  [[nodiscard]] bool on_plain_rows(const PlainRowsEvent& event) noexcept override;
   void on_cta(const std::array<std::uint32_t, 3>& cta) noexcept override;
   void on_ordered(std::uint32_t rank, std::uint32_t warps) noexcept override;
   void on_completed(const ExecutionPoint& point, const AccessEvent& event) noexcept override;
@@ -44,36 +45,41 @@ class Racecheck final : public Observer {
   }
 
  private:
-  struct Maps {
-    explicit Maps(std::uint64_t size_bytes) : warps{size_bytes}, ctas{size_bytes} {}
-    RaceMap warps;
-    RaceMap ctas;
-  };
-
   /// What waiters of an mbarrier object come to know.
   struct MbarrierClocks {
     WarpOrder::Clocks arrived{};   ///< In the phase that is open.
     WarpOrder::Clocks complete{};  ///< Up to the last complete one.
   };
 
-  void begin_warp(std::uint32_t warp) noexcept;
-  void absorb_all() noexcept;
-  [[nodiscard]] Maps& maps_of(std::uint32_t instruction, std::uint64_t base,
-                              std::uint64_t object_bytes);
-  void report(const ExecutionPoint& point, const AccessEvent& event, bool is_between_ctas);
+  /// Rows that an instruction has read since the last barrier of all warps, by which of them.
+  struct RowsRead {
+    std::uint32_t since = 0;
+    std::uint32_t warps = 0;
+    std::array<std::uint32_t, 32> offsets{};
+  };
+
+  [[nodiscard]] bool have_two_read(const PlainRowsEvent& event);
+  [[nodiscard]] RaceMap& map_of(std::uint32_t instruction, std::uint64_t base,
+                                std::uint64_t object_bytes);
+  void report(const ExecutionPoint& point, const AccessEvent& event);
+  void follow_orders() noexcept;
 
   RaceReport report_;
   std::uint32_t all_warps_;
   WarpOrder warp_order_;
-  CtaOrder cta_order_;
+  LaunchOrder launch_order_{warp_order_};
+  RaceTimes warp_times_;         ///< Of the one,
+  RaceTimes launch_times_;       ///< and of the other order.
   std::vector<bool> is_strong_;  ///< Per instruction: it has a memory order.
   std::unique_ptr<RaceMap> shared_;
   bool has_async_reads_ = false;       ///< The kernel may read shared memory asynchronously.
   std::unique_ptr<ProxyMap> proxies_;  ///< Only then.
   std::map<std::uint32_t, MbarrierClocks> mbarriers_;  ///< By offset in shared memory.
-  std::map<std::uint64_t, Maps> global_;               ///< By base address of the allocation.
-  /// Per instruction: the maps that it used last, and their base.
-  std::vector<std::pair<std::uint64_t, Maps*>> last_maps_;
+  std::map<std::uint64_t, RaceMap> global_;            ///< By base address of the allocation.
+  /// Per instruction: the map that it used last, and its base.
+  std::vector<std::pair<std::uint64_t, RaceMap*>> last_maps_;
+  std::vector<std::uint32_t> rows_of_;  ///< Per instruction: index in rows_read_, or 0.
+  std::vector<RowsRead> rows_read_{1};
   std::vector<RaceMap::Conflict> conflicts_;
 };
 

@@ -27,13 +27,26 @@ constexpr std::uint32_t kRowBytes = 16;
 
 using Matrix = std::array<std::array<std::uint16_t, kMatrixRows>, kMatrixRows>;
 
+/// In three steps, each of which interleaves rows.
 Matrix transposed(const Matrix& matrix) {
-  Matrix result{};
-  for (std::size_t row = 0; row < kMatrixRows; ++row) {
-    for (std::size_t column = 0; column < kMatrixRows; ++column) {
-      result[column][row] = matrix[row][column];
+  using Row [[gnu::vector_size(kRowBytes)]] = std::uint16_t;
+  const auto low = [](Row a, Row b) {
+    return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  };
+  const auto high = [](Row a, Row b) {
+    return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  };
+  std::array<Row, kMatrixRows> rows{};
+  std::memcpy(rows.data(), matrix.data(), sizeof matrix);
+  for (int step = 0; step < 3; ++step) {
+    const std::array<Row, kMatrixRows> old = rows;
+    for (std::size_t i = 0; i < kMatrixRows / 2; ++i) {
+      rows[2 * i] = low(old[i], old[i + kMatrixRows / 2]);
+      rows[2 * i + 1] = high(old[i], old[i + kMatrixRows / 2]);
     }
   }
+  Matrix result{};
+  std::memcpy(result.data(), rows.data(), sizeof result);
   return result;
 }
 
@@ -57,10 +70,10 @@ template <std::size_t count, bool is_transposed>
 const Insn* load_matrices(Warp& warp, const Insn* insn, std::uint32_t mask) {
   if (!is_whole_warp(warp, insn, mask)) return nullptr;
   if constexpr (count * kMatrixRows == kLanes) {
-    alignas(64) std::array<std::uint32_t, kLanes> offsets{};
-    const CheckedBytes* const shared = plain_rows<kRowBytes>(warp, insn, insn->r[count], offsets);
+    PlainRowsEvent rows;
+    const CheckedBytes* const shared = plain_rows<kRowBytes>(warp, insn, insn->r[count], rows);
     for (std::size_t i = 0; i < count && shared != nullptr; ++i) {
-      gather_rows<is_transposed>(shared->data(), &offsets[i * kMatrixRows],
+      gather_rows<is_transposed>(shared->data(), &rows.offsets[i * kMatrixRows],
                                  warp.row<std::byte>(insn->r[i]));
     }
     if (shared != nullptr) return insn + 1;

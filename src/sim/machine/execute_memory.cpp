@@ -12,6 +12,7 @@
 #include "sim/machine/access.hpp"
 #include "sim/machine/lanes.hpp"
 #include "sim/machine/plain_access.hpp"
+#include "sim/machine/plain_moves.hpp"
 #include "sim/machine/warp.hpp"
 
 /// ld and st. A row holds values of exactly the type's size: the decoder puts a conversion beside a
@@ -48,31 +49,6 @@ template <class T>
 void write_row(T* __restrict target, const T* __restrict values, std::uint32_t mask) {
   for (std::size_t lane = 0; lane < kLanes; ++lane) {
     target[lane] = ((mask >> lane) & 1U) != 0 ? values[lane] : target[lane];
-  }
-}
-
-/// Loads all lanes from one place or from places side by side.
-template <class T, std::size_t count>
-void load_plain(const Warp& warp, const Insn* insn, const PlainAccess& access) {
-  const std::byte* const data = access.bytes->data() + access.offset;
-  if (access.is_uniform) {
-    std::array<T, count> element{};
-    std::memcpy(element.data(), data, sizeof element);
-    for (std::size_t i = 0; i < count; ++i) {
-      T* const target = warp.row<T>(insn->r[i]);
-      for (std::size_t lane = 0; lane < kLanes; ++lane) target[lane] = element[i];
-    }
-    return;
-  }
-  if constexpr (count == 1) {
-    std::memcpy(warp.row<T>(insn->r[0]), data, kLanes * sizeof(T));
-  } else {
-    alignas(64) std::array<T, kLanes * count> records;
-    std::memcpy(records.data(), data, sizeof records);
-    for (std::size_t i = 0; i < count; ++i) {
-      T* const __restrict target = warp.row<T>(insn->r[i]);
-      for (std::size_t lane = 0; lane < kLanes; ++lane) target[lane] = records[lane * count + i];
-    }
   }
 }
 
@@ -130,30 +106,6 @@ void scatter(const Warp& warp, const Insn* insn, const Access& access) {
     std::array<T, count> element{};
     for (std::size_t i = 0; i < count; ++i) element[i] = warp.row<const T>(insn->r[1 + i])[lane];
     std::memcpy(data + access.offsets[lane], element.data(), sizeof element);
-  }
-}
-
-/// Stores all lanes to one place, where the highest wins, or to places side by side.
-template <class T, std::size_t count>
-void store_plain(const Warp& warp, const Insn* insn, const PlainAccess& access) {
-  std::byte* const data = access.bytes->data() + access.offset;
-  if (access.is_uniform) {
-    std::array<T, count> element{};
-    for (std::size_t i = 0; i < count; ++i) {
-      element[i] = warp.row<const T>(insn->r[1 + i])[kLanes - 1];
-    }
-    std::memcpy(data, element.data(), sizeof element);
-    return;
-  }
-  if constexpr (count == 1) {
-    std::memcpy(data, warp.row<const T>(insn->r[1]), kLanes * sizeof(T));
-  } else {
-    alignas(64) std::array<T, kLanes * count> records;
-    for (std::size_t i = 0; i < count; ++i) {
-      const T* const __restrict source = warp.row<const T>(insn->r[1 + i]);
-      for (std::size_t lane = 0; lane < kLanes; ++lane) records[lane * count + i] = source[lane];
-    }
-    std::memcpy(data, records.data(), sizeof records);
   }
 }
 

@@ -15,4 +15,12 @@ bool notify_plain(const Warp& warp, const PlainAccessEvent& event) noexcept {
   return is_enough;
 }
 
+bool notify_rows(const Warp& warp, const PlainRowsEvent& event) noexcept {
+  bool is_enough = true;
+  for (Observer* const observer : warp.cta->launch->access_observers) {
+    is_enough = observer->on_plain_rows(event) && is_enough;
+  }
+  return is_enough;
+}
+
 }  // namespace cpverify::sim

@@ -48,6 +48,7 @@ inline bool is_inside(std::uint64_t offset, std::uint64_t extent, std::uint64_t 
 
 /// Tells those who watch accesses. False when one of them wants to know more than this.
 [[nodiscard]] bool notify_plain(const Warp& warp, const PlainAccessEvent& event) noexcept;
+[[nodiscard]] bool notify_rows(const Warp& warp, const PlainRowsEvent& event) noexcept;
 
 /// A load or store by all lanes with `address` as operand. Does all that begin_access() does: marks
 /// what is stored as written. An unwritten byte that is read is not plain.
@@ -103,15 +104,16 @@ inline PlainAccess plain_access(Warp& warp, const Insn* insn, std::uint32_t row)
   return access;
 }
 
-/// Rows of `size_bytes` bytes, one per lane, anywhere in the CTA's shared memory. Fills `offsets`
-/// and gives that memory when all are inside, aligned and written and nobody watches; null else:
-/// begin_access() finds out why.
+/// Rows of `size_bytes` bytes, one per lane, anywhere in the CTA's shared memory. Fills their
+/// offsets and gives that memory when all are inside, aligned and written and nobody wants to know
+/// more; null else: begin_access() finds out why.
 template <std::uint32_t size_bytes>
 inline const CheckedBytes* plain_rows(Warp& warp, const Insn* insn, std::uint32_t row,
-                                      std::array<std::uint32_t, kLanes>& offsets) {
-  const bool is_watched = !warp.cta->launch->access_observers.empty() || warp.trace != nullptr;
+                                      PlainRowsEvent& event) {
   const CheckedBytes& shared = warp.cta->shared;
-  if (insn->space != Space::shared || insn->address_bytes != 4 || is_watched) return nullptr;
+  if (insn->space != Space::shared || insn->address_bytes != 4) return nullptr;
+  if (warp.trace != nullptr) return nullptr;
+  std::array<std::uint32_t, kLanes>& offsets = event.offsets;
   if (shared.size() < size_bytes) return nullptr;
   const auto* const addresses = warp.row<const std::uint32_t>(row);
   const auto last = static_cast<std::uint32_t>(shared.size() - size_bytes);
@@ -123,12 +125,19 @@ inline const CheckedBytes* plain_rows(Warp& warp, const Insn* insn, std::uint32_
     greatest = offsets[lane] > greatest ? offsets[lane] : greatest;
   }
   if (greatest > last || bits % size_bytes != 0) return nullptr;
-  if (shared.is_all_written()) return &shared;
-  bool is_written = true;
-  for (const std::uint32_t offset : offsets) {
-    is_written = is_written && shared.is_block_written(offset, size_bytes);
+  bool is_plain = true;
+  if (!shared.is_all_written()) {
+    for (const std::uint32_t offset : offsets) {
+      is_plain = is_plain && shared.is_block_written(offset, size_bytes);
+    }
   }
-  return is_written ? &shared : nullptr;
+  if (is_plain && !warp.cta->launch->access_observers.empty()) {
+    event.size_bytes = size_bytes;
+    event.instruction = static_cast<std::uint32_t>(insn - warp.code);
+    event.warp = warp.index;
+    is_plain = notify_rows(warp, event);
+  }
+  return is_plain ? &shared : nullptr;
 }
 
 }  // namespace cpverify::sim

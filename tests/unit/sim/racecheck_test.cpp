@@ -104,6 +104,18 @@ std::vector<RacePair> warp_pairs() {
        "cvt.u16.u32 %h1, %r0; shl.b32 %r10, %r1, 1; add.u32 %r8, %r8, %r10; "
        "st.shared.u16 [%r8], %h1;",
        kShared, "this write and the write"},
+      {"BytesOfTwoWarpsInAWord", 1, 96,
+       "setp.eq.u32 %p4, %r1, 2; add.u32 %r10, %r8, %r1; @!%p4 st.shared.u8 [%r10], %r0; "
+       "@%p4 ld.shared.u32 %r11, [%r8];",
+       "setp.eq.u32 %p4, %r1, 2; add.u32 %r10, %r8, %r1; @!%p4 st.shared.u8 [%r10], %r0; "
+       "bar.sync 0; @%p4 ld.shared.u32 %r11, [%r8];",
+       kShared, "this read and the write by cta (0,0,0) thread (0,0,0)"},
+      {"PlainStoreBehindAnAtomic", 1, 64,
+       "@%p1 st.shared.u32 [%r8], %r0; bar.sync 0; @%p1 red.shared.add.u32 [%r8], 1; "
+       "@%p1 st.shared.u32 [%r8], %r2; @!%p1 red.shared.add.u32 [%r8], 1;",
+       "@%p1 st.shared.u32 [%r8], %r0; bar.sync 0; @%p1 red.shared.add.u32 [%r8], 1; "
+       "@%p1 st.shared.u32 [%r8], %r2; bar.sync 0; @!%p1 red.shared.add.u32 [%r8], 1;",
+       kShared, "this atomic and the write by cta (0,0,0) thread (0,0,0)"},
       {"VolatileAndPlain", 1, 64,
        "@%p1 st.volatile.shared.u32 [%r8], %r0; @!%p1 st.shared.u32 [%r8], %r0;",
        "st.volatile.shared.u32 [%r8], %r0;", kShared, "this write and the write"},
