@@ -25,6 +25,7 @@ void choose_topology(Scenario& scenario) {
   scenario.topology.tp = *rc::gen::element(1U, 1U, 2U);
   const bool has_copies = scenario.topology.tp > scenario.model.num_heads_kv;
   if (has_copies) scenario.topology.dcp = *rc::gen::element(1U, 2U);
+  scenario.topology.kv_sharding = *rc::gen::elementOf(scenario::kKvShardings);
   scenario.topology.kv_interleave = *rc::gen::element(1U, 2U, 4U);
   scenario.dcp.visibility = *rc::gen::elementOf(scenario::kDcpVisibilities);
   scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::ag_ar, DcpCombine::a2a);
