@@ -85,7 +85,7 @@ __device__ __forceinline__ float finite_maximum(float running_maximum) {
 /// The LSE of a row; -inf for a row that saw no key.
 template <class Policy>
 __device__ __forceinline__ float finish_lse(float maximum_log2, float sum) {
-  return sum == 0.0F ? kNegativeInfinity : Policy::log_sum_exp(maximum_log2, sum);
+  return sum == 0.0F ? Policy::empty_lse() : Policy::log_sum_exp(maximum_log2, sum);
 }
 
 /// An accumulator times CorrectAttention::inverse_sum. Adding +0 turns -0 into +0: masked tiles add

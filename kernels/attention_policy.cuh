@@ -24,6 +24,9 @@ struct CorrectAttention {
     return sum == 0.0F ? 0.0F : 1.0F / sum;
   }
 
+  /// The LSE of a row that saw no key.
+  static __device__ __forceinline__ float empty_lse() { return kNegativeInfinity; }
+
   /// Natural log of sum * 2^maximum_log2.
   static __device__ __forceinline__ float log_sum_exp(float maximum_log2, float sum) {
     return (maximum_log2 + log2_approximate(sum)) * kLn2;

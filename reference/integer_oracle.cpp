@@ -11,6 +11,7 @@
 #include "reference/kv_deal.hpp"
 #include "reference/pcp_dcp_integers.hpp"
 #include "reference/pcp_deal.hpp"
+#include "reference/pcp_head_tail_integers.hpp"
 #include "reference/pcp_virtual_batch_integers.hpp"
 #include "reference/ring_integers.hpp"
 #include "reference/row_integers.hpp"
@@ -41,6 +42,7 @@ std::vector<RankIntegers> whole_step_integers(const Problem& problem, const Step
 /// The part of the cache that every world rank has; empty when all have all of it.
 std::vector<std::size_t> shards_of_ranks(const TopologySpec& topology, StrategyKind strategy) {
   if (strategy == StrategyKind::pcp_dcp) return product_shards(topology);
+  if (strategy == StrategyKind::pcp_head_tail && topology.cp > 1) return product_shards(topology);
   std::vector<std::size_t> shards;
   const bool is_decode_group =
       strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
@@ -79,6 +81,9 @@ std::vector<RankIntegers> expected_integers(const Problem& problem, std::uint32_
       break;
     case StrategyKind::pcp_dcp:
       return pcp_dcp_integers(problem, step);
+    case StrategyKind::pcp_head_tail:
+      if (cp > 1) return pcp_head_tail_integers(problem, step);
+      break;
     case StrategyKind::pcp_virtual_batch:
       if (is_pcp_on(problem, step)) return pcp_virtual_batch_integers(problem, step);
       return whole_step_integers(problem, step, problem.scenario.topology.cp);

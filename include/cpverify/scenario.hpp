@@ -145,6 +145,7 @@ enum class StrategyKind : std::uint8_t {
   dcp,
   dcp_virtual,
   pcp_dcp,
+  pcp_head_tail,
   pcp_virtual_batch,
   ring,
   ring_contiguous,

@@ -26,6 +26,11 @@ struct UnguardedEmptyRow : CorrectAttention {
   static __device__ __forceinline__ float inverse_sum(float sum) { return 1.0F / sum; }
 };
 
+/// Has the LSE of one key of score 0 for a row that saw no key.
+struct EmptyRowFinite : CorrectAttention {
+  static __device__ __forceinline__ float empty_lse() { return 0.0F; }
+};
+
 /// Takes whole pages, and with them the unwritten slots at the end of the last one, for keys.
 struct PageRounded : CorrectAttention {
   static __device__ __forceinline__ int readable_keys(int kv_len, int block_size) {

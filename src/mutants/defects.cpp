@@ -146,6 +146,11 @@ std::vector<Defect> kernel_defects() {
         "an attention launch",
         {rank(kEvery), step()}},
        use_lse_base2},
+      {{"empty_row_finite",
+        "the kernel returns 0 as the LSE of a row without keys",
+        "an attention launch with such a row, and a merge of it",
+        {rank(kEvery), step()}},
+       use_empty_row_finite},
       {{"missing_barrier",
         "a tile is read before all warps have written it",
         kNeedsMma,
@@ -334,12 +339,62 @@ std::vector<Defect> pcp_defects() {
   };
 }
 
+std::vector<Defect> head_tail_defects() {
+  return {
+      {{"head_tail_not_restored",
+        "gathered rows are taken for the padded batch in request order",
+        "strategy pcp_head_tail and a step with CP on",
+        {rank(kEvery), step()}},
+       leave_gathered_order},
+      {{"head_tail_swapped",
+        "tails are computed as heads and heads as tails",
+        "strategy pcp_head_tail and a prefill",
+        {rank(kEvery), step()}},
+       swap_heads_and_tails},
+      {{"head_tail_pads_merged",
+        "pad queries are merged into the results",
+        "strategy pcp_head_tail and a prefill of no multiple of 2*cp tokens",
+        {rank(kEvery), step()}},
+       merge_pad_rows},
+      {{"head_tail_unmasked",
+        "queries see the later keys of their own chunk",
+        "strategy pcp_head_tail and a prefill",
+        {rank(kEvery), step()}},
+       unmask_own_chunks},
+      {{"head_tail_context_twice",
+        "the cached context is merged twice",
+        "strategy pcp_head_tail and a prefill with a prefix",
+        {rank(kEvery), step()}},
+       merge_context_twice},
+      {{"head_tail_context_dropped",
+        "the cached context is not merged",
+        "strategy pcp_head_tail and a prefill with a prefix",
+        {rank(kEvery), step()}},
+       drop_context},
+      {{"head_tail_empty_weighs",
+        "what has no earlier chunk has an LSE of 0 in place of -inf for it",
+        "strategy pcp_head_tail and a prefill",
+        {rank(kEvery), step()}},
+       weigh_empty_part},
+      {{"head_tail_decode_slots",
+        "slots of decodes are taken from the padded map side by side",
+        "strategy pcp_head_tail and two decodes in a step",
+        {rank(kEvery), step()}},
+       slice_padded_decode_slots},
+      {{"head_tail_decode_blind",
+        "a decode sees the tokens before it and not itself",
+        "strategy pcp_head_tail and a decode",
+        {rank(kEvery), step()}},
+       hide_decode_token},
+  };
+}
+
 /// Every defect, in the order in which they are listed to users.
 std::vector<Defect> catalogue() {
   std::vector<Defect> defects = metadata_defects();
   for (const std::vector<Defect>& more :
        {operation_defects(), kernel_defects(), merge_defects(), exchange_defects(),
-        virtual_defects(), product_defects(), pcp_defects()}) {
+        virtual_defects(), product_defects(), pcp_defects(), head_tail_defects()}) {
     defects.insert(defects.end(), more.begin(), more.end());
   }
   return defects;

@@ -86,6 +86,7 @@ std::size_t send_fewer_rows(const Injection& injection);
 
 std::size_t use_causal_plus_one(const Injection& injection);
 std::size_t use_lse_base2(const Injection& injection);
+std::size_t use_empty_row_finite(const Injection& injection);
 std::size_t use_missing_barrier(const Injection& injection);
 std::size_t use_page_rounded(const Injection& injection);
 std::size_t use_no_wait(const Injection& injection);
@@ -128,5 +129,15 @@ std::size_t shift_hidden_restore(const Injection& injection);
 std::size_t write_pad_rows(const Injection& injection);
 std::size_t take_chunk_for_decode(const Injection& injection);
 std::size_t show_whole_request(const Injection& injection);
+
+std::size_t leave_gathered_order(const Injection& injection);
+std::size_t swap_heads_and_tails(const Injection& injection);
+std::size_t merge_pad_rows(const Injection& injection);
+std::size_t unmask_own_chunks(const Injection& injection);
+std::size_t merge_context_twice(const Injection& injection);
+std::size_t drop_context(const Injection& injection);
+std::size_t weigh_empty_part(const Injection& injection);
+std::size_t slice_padded_decode_slots(const Injection& injection);
+std::size_t hide_decode_token(const Injection& injection);
 
 }  // namespace cpverify::mutants

@@ -42,6 +42,11 @@ std::size_t use_lse_base2(const Injection& injection) {
          replace_modules(injection, "attention_mma", "mutants/attention_mma_lse_base2");
 }
 
+std::size_t use_empty_row_finite(const Injection& injection) {
+  return replace_modules(injection, "attention_fma", "mutants/attention_fma_empty_row_finite") +
+         replace_modules(injection, "attention_mma", "mutants/attention_mma_empty_row_finite");
+}
+
 std::size_t use_missing_barrier(const Injection& injection) {
   return replace_modules(injection, "attention_mma", "mutants/attention_mma_missing_barrier");
 }

@@ -31,7 +31,7 @@ constexpr std::array<std::size_t, 3> kRowArguments{0, 6, 7};
 // ceil(T / C) rows are enough only when the remainders of all requests spread evenly.
 std::size_t size_gather_buffer_by_ceil(const Injection& injection) {
   return injection.for_each_rank([&injection](const Plan& plan, RankPlan& rank) {
-    if (!plan.is_cp_on || find_buffer(rank, "kv_gathered") == nullptr) {
+    if (!plan.is_cp_on || find_buffer(rank, "kv_send") == nullptr) {
       return false;
     }
     const auto cp_size = static_cast<std::int64_t>(buffer_of(rank, "logical_rows").values.size());

@@ -8,6 +8,7 @@
 #include "plan/dcp.hpp"
 #include "plan/launches.hpp"
 #include "plan/pcp_dcp.hpp"
+#include "plan/pcp_head_tail.hpp"
 #include "plan/pcp_virtual_batch.hpp"
 #include "plan/rank_builder.hpp"
 #include "plan/ring.hpp"
@@ -54,6 +55,9 @@ void build(const Problem& problem, const Step& step, Plan& plan) {
       return;
     case StrategyKind::pcp_dcp:
       plan::build_pcp_dcp(problem, step, plan);
+      return;
+    case StrategyKind::pcp_head_tail:
+      plan::build_pcp_head_tail(problem, step, plan);
       return;
     case StrategyKind::pcp_virtual_batch:
       plan::build_pcp_virtual_batch(problem, step, plan);

@@ -88,6 +88,9 @@ struct OperationWriter {
     json["count"] = collective.count;
     json["dtype"] = text(cpverify::name(collective.dtype));
     json["meaning"] = collective.meaning;
+    if (collective.kind != CollectiveKind::send_recv) return;
+    json["send_peer"] = collective.send_peer;
+    json["recv_peer"] = collective.recv_peer;
   }
   void operator()(const Copy& copy) const {
     json["type"] = "copy";

@@ -55,9 +55,15 @@ struct OperationText {
                        fmt::join(launch.block, ", "));
   }
   std::string operator()(const Collective& collective) const {
-    return fmt::format("{} {} -> {}, {} {} per rank: {}", name(collective.kind),
+    std::string peers;
+    if (collective.kind == CollectiveKind::send_recv) {
+      peers = fmt::format(", to {} and from {} of the group", collective.send_peer,
+                          collective.recv_peer);
+    }
+    return fmt::format("{} {} -> {}, {} {} per rank{}: {}", name(collective.kind),
                        reference_text(rank, collective.send), reference_text(rank, collective.recv),
-                       collective.count, cpverify::name(collective.dtype), collective.meaning);
+                       collective.count, cpverify::name(collective.dtype), peers,
+                       collective.meaning);
   }
   std::string operator()(const Copy& copy) const {
     return fmt::format("copy {} -> {}, {} bytes", reference_text(rank, copy.source),

@@ -96,8 +96,26 @@ std::string why_not_pcp_dcp(const Scenario& scenario) {
   return {};
 }
 
+/// Every rank of the prefill group holds a part of each block.
+std::string why_not_head_tail(const Scenario& scenario) {
+  const TopologySpec& topology = scenario.topology;
+  if (topology.cp == 1) return {};
+  if (scenario.cache.unit == CacheUnit::slot) {
+    return "divides blocks among ranks, and unit slot hands out single slots; expected unit block";
+  }
+  if (topology.dcp > 1) {
+    return fmt::format("has no decode groups here, and dcp is {}; expected dcp 1", topology.dcp);
+  }
+  if (topology.kv_sharding == KvSharding::pcp_dcp) return {};
+  return fmt::format(
+      "divides the cache among {} context-parallel ranks, and kv_sharding dcp leaves it whole; "
+      "expected kv_sharding pcp_dcp",
+      topology.cp);
+}
+
 std::string why_not(const Scenario& scenario, StrategyKind strategy) {
   if (strategy == StrategyKind::pcp_dcp) return why_not_pcp_dcp(scenario);
+  if (strategy == StrategyKind::pcp_head_tail) return why_not_head_tail(scenario);
   if (strategy == StrategyKind::ulysses) return why_not_ulysses(scenario);
   if (strategy == StrategyKind::dcp_virtual) return why_not_dcp_virtual(scenario);
   if (strategy != StrategyKind::dcp) return {};

@@ -2,6 +2,7 @@
 
 #include "cpverify/scenario.hpp"
 #include "cpverify/system.hpp"
+#include "scenario/schema.hpp"
 #include "scenario/sections.hpp"
 #include "scenario/yaml_value.hpp"
 

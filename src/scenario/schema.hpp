@@ -52,11 +52,19 @@ inline constexpr std::array kAttentionKinds{AttentionKind::mha, AttentionKind::g
                                             AttentionKind::mqa};
 inline constexpr std::array kModelDTypes{DType::f32, DType::f16, DType::bf16};
 inline constexpr std::array kDataModes{DataMode::random, DataMode::count, DataMode::poison};
-inline constexpr std::array kStrategies{
-    StrategyKind::single,      StrategyKind::zigzag,          StrategyKind::zigzag_combined,
-    StrategyKind::interleave,  StrategyKind::contiguous,      StrategyKind::dcp,
-    StrategyKind::dcp_virtual, StrategyKind::pcp_dcp,         StrategyKind::pcp_virtual_batch,
-    StrategyKind::ring,        StrategyKind::ring_contiguous, StrategyKind::ulysses};
+inline constexpr std::array kStrategies{StrategyKind::single,
+                                        StrategyKind::zigzag,
+                                        StrategyKind::zigzag_combined,
+                                        StrategyKind::interleave,
+                                        StrategyKind::contiguous,
+                                        StrategyKind::dcp,
+                                        StrategyKind::dcp_virtual,
+                                        StrategyKind::pcp_dcp,
+                                        StrategyKind::pcp_head_tail,
+                                        StrategyKind::pcp_virtual_batch,
+                                        StrategyKind::ring,
+                                        StrategyKind::ring_contiguous,
+                                        StrategyKind::ulysses};
 inline constexpr std::array kDcpVisibilities{DcpVisibility::split, DcpVisibility::cached};
 inline constexpr std::array kDcpCombines{DcpCombine::ag_rs, DcpCombine::ag_rs_f32,
                                          DcpCombine::ag_ar, DcpCombine::a2a};

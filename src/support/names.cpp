@@ -137,6 +137,8 @@ std::string_view name(StrategyKind kind) noexcept {
       return "dcp_virtual";
     case StrategyKind::pcp_dcp:
       return "pcp_dcp";
+    case StrategyKind::pcp_head_tail:
+      return "pcp_head_tail";
     case StrategyKind::pcp_virtual_batch:
       return "pcp_virtual_batch";
     case StrategyKind::ring:

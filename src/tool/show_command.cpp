@@ -34,19 +34,24 @@ struct ShowFlags {
   bool is_json = false;
 };
 
+/// Whether a rank's blocks are parts of the tables' blocks.
+bool has_shards(const TopologySpec& world, StrategyKind strategy) {
+  return strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual ||
+         (strategy == StrategyKind::pcp_head_tail && world.cp > 1);
+}
+
 /// The geometry of a strategy in one tensor-parallel rank, or in one decode group of them.
 layout::SplitSpec spec_of(const Scenario& scenario, StrategyKind strategy) {
   const TopologySpec world = layout::world_of(scenario.topology, strategy);
   layout::SplitSpec spec;
   spec.kind = layout::split_kind(strategy);
   spec.cp = world.cp;
-  const bool is_sharded = strategy == StrategyKind::dcp || strategy == StrategyKind::dcp_virtual;
-  const std::int64_t shards = is_sharded ? 1 : world.kv_shards();
-  spec.block_size = scenario.cache.block_size * shards;
+  const bool is_sharded = has_shards(world, strategy);
+  spec.block_size = std::int64_t{scenario.cache.block_size} * (is_sharded ? 1 : world.kv_shards());
+  if (is_sharded) spec.interleave_size = world.kv_interleave;
   spec.num_heads_q = scenario.model.num_heads_q / world.tp;
   if (is_sharded) {
     spec.dcp = world.dcp;
-    spec.interleave_size = world.kv_interleave;
     spec.num_heads_q *= world.dcp;
     spec.visibility = scenario.dcp.visibility;
   }

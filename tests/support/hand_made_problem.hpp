@@ -24,7 +24,8 @@ using HandMadeStep = std::vector<HandMadeRow>;
 /// block table is a run of ids of its own, so slots are easy to work out: requests own
 /// `pages` blocks each, request i those from 1 + i*pages.
 inline Problem hand_made_problem(Scenario scenario, const std::vector<HandMadeStep>& steps) {
-  const std::int64_t block_size = scenario.cache.block_size;
+  const std::int64_t block_size =
+      std::int64_t{scenario.cache.block_size} * scenario.topology.kv_shards();
   std::int64_t pages = 1;
   std::size_t requests = 0;
   for (const HandMadeStep& rows : steps) {

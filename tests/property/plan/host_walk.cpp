@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -14,32 +15,33 @@
 #include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/step.hpp"
+#include "property/plan/key_partials.hpp"
 
 namespace cpverify::test {
 namespace {
 
 constexpr std::int64_t kUnwritten = -1;
-/// What a query row that attention has seen leaves in its LSE.
-constexpr std::int64_t kLseWritten = 7;
+/// The fill of LSEs: -inf.
+constexpr std::int64_t kEmptyLse = 0xff800000;
 constexpr std::size_t kMaxComplaints = 10;
 
-/// Origin of element `dim` of a head of a token: unique over everything in a problem.
-std::int64_t origin(TensorKind tensor, RequestId request, std::int64_t position,
-                    std::int64_t head_dim_index) {
-  return ((static_cast<std::int64_t>(tensor) + 1) << 56) +
-         (static_cast<std::int64_t>(request.value()) << 40) + (position << 16) + head_dim_index;
+/// Origin of element `element` of a token's row: unique over everything in a problem.
+std::int64_t origin(TensorKind tensor, const TokenOrigin& token, std::int64_t element) {
+  return ((static_cast<std::int64_t>(tensor) + 1) << 56) + (token.request << 40) +
+         (token.position << 16) + element;
 }
 
-struct Token {
-  RequestId request;
-  std::int64_t position = 0;
-};
+/// The token of such a cell, or nothing when it is another kind of cell.
+std::optional<TokenOrigin> token_of(TensorKind tensor, std::int64_t cell) {
+  if (cell >> 56 != static_cast<std::int64_t>(tensor) + 1) return std::nullopt;
+  return TokenOrigin{(cell >> 40) & 0xffff, (cell >> 16) & 0xffffff};
+}
 
-std::vector<Token> flattened(const Step& step) {
-  std::vector<Token> tokens;
+std::vector<TokenOrigin> flattened(const Step& step) {
+  std::vector<TokenOrigin> tokens;
   for (const StepRow& row : step.rows) {
     for (std::int64_t i = 0; i < row.scheduled; ++i) {
-      tokens.push_back({row.request, row.computed + i});
+      tokens.push_back({row.request.value(), row.computed + i});
     }
   }
   return tokens;
@@ -89,7 +91,7 @@ void HostWalk::store(const RankPlan& plan, Rank& rank, BufferRef ref, std::int64
 }
 
 void HostWalk::prepare(const RankPlan& plan, const Step& step, Rank& rank) {
-  const std::vector<Token> tokens = flattened(step);
+  const std::vector<TokenOrigin> tokens = flattened(step);
   std::size_t pool = 0;
   for (const Buffer& buffer : plan.buffers) {
     const auto size = static_cast<std::size_t>(buffer.size_elems());
@@ -104,9 +106,9 @@ void HostWalk::prepare(const RankPlan& plan, const Step& step, Rank& rank) {
       std::fill(cells.begin(), cells.end(), 0);
       for (std::size_t i = 0; i < tokens.size() * static_cast<std::size_t>(row_elems); ++i) {
         const auto elem = static_cast<std::int64_t>(i);
-        const Token& token = tokens[static_cast<std::size_t>(elem / row_elems)];
-        cells.at(i) = origin(buffer.input->tensor, token.request, token.position,
-                             buffer.input->heads.first * dim + elem % row_elems);
+        cells.at(i) =
+            origin(buffer.input->tensor, tokens[static_cast<std::size_t>(elem / row_elems)],
+                   buffer.input->heads.first * dim + elem % row_elems);
       }
     }
     rank.push_back(std::move(cells));
@@ -144,6 +146,39 @@ void HostWalk::kv_write(const RankPlan& plan, const Launch& launch, Rank& rank) 
   }
 }
 
+std::optional<TokenOrigin> HostWalk::query_of(const RankPlan& plan, const Launch& launch,
+                                              const Rank& rank, std::int64_t row) {
+  const std::int64_t dim = problem_.scenario.model.head_dim;
+  const std::int64_t elems = argument<std::int32_t>(launch, 11) * dim;
+  const auto q = argument<BufferRef>(launch, 0);
+  const Cell first = load(plan, rank, q, row * elems);
+  const std::optional<TokenOrigin> token = token_of(TensorKind::q, first);
+  for (std::int64_t j = 0; j < elems; ++j) {
+    const Cell expected = token ? origin(TensorKind::q, *token, plan.heads_q.first * dim + j) : 0;
+    if (load(plan, rank, q, row * elems + j) != expected) {
+      complain(fmt::format("rank {} query row {} is none of its heads", plan.rank.value(), row));
+      break;
+    }
+  }
+  return token;
+}
+
+std::optional<TokenOrigin> HostWalk::key_of(const RankPlan& plan, const Launch& launch,
+                                            const Rank& rank, std::int64_t place) {
+  const std::int64_t first_elem =
+      std::int64_t{plan.heads_kv.first} * problem_.scenario.model.head_dim;
+  const Cell k = load(plan, rank, argument<BufferRef>(launch, 1), place);
+  const Cell v = load(plan, rank, argument<BufferRef>(launch, 2), place);
+  const std::optional<TokenOrigin> token = token_of(TensorKind::k, k);
+  const bool is_key = token && k == origin(TensorKind::k, *token, first_elem) &&
+                      v == origin(TensorKind::v, *token, first_elem);
+  const bool is_pad = k == 0 && v == 0;
+  if (!is_key && !is_pad) {
+    complain(fmt::format("rank {} key at {} is none of its heads", plan.rank.value(), place));
+  }
+  return is_key ? token : std::nullopt;
+}
+
 void HostWalk::attend_row(const RankPlan& plan, const Launch& launch, Rank& rank, std::int64_t seq,
                           std::int64_t query) {
   const std::int64_t dim = problem_.scenario.model.head_dim;
@@ -154,34 +189,25 @@ void HostWalk::attend_row(const RankPlan& plan, const Launch& launch, Rank& rank
   const std::int64_t first = load(plan, rank, cu_seqlens_q, seq);
   const std::int64_t seqlen_q = load(plan, rank, cu_seqlens_q, seq + 1) - first;
   const std::int64_t kv_len = load(plan, rank, argument<BufferRef>(launch, 4), seq);
-  const StepRow& row = step_->rows.at(static_cast<std::size_t>(seq));
-  const std::int64_t visible = kv_len - seqlen_q + query + 1;
+  const bool is_causal = argument<std::int32_t>(launch, 14) != 0;
+  const std::int64_t visible = is_causal ? kv_len - seqlen_q + query + 1 : kv_len;
 
-  // The query's own position is in its elements, so the call's lengths cannot vouch for themselves.
-  const Cell q = load(plan, rank, argument<BufferRef>(launch, 0), (first + query) * heads * dim);
-  if (q != origin(TensorKind::q, row.request, visible - 1, plan.heads_q.first * dim)) {
-    complain(fmt::format("rank {} row {} query {} sees {} keys", plan.rank.value(), seq, query,
-                         visible));
-  }
+  KeyPartial partial;
+  partial.query = query_of(plan, launch, rank, first + query);
   for (std::int64_t key = 0; key < visible; ++key) {
     const std::int64_t page = load(plan, rank, argument<BufferRef>(launch, 5),
                                    seq * argument<std::int32_t>(launch, 9) + key / block_size);
-    const std::int64_t place = (page * block_size + key % block_size) * kv_elems;
-    const std::int64_t first_elem = plan.heads_kv.first * dim;
-    if (load(plan, rank, argument<BufferRef>(launch, 1), place) !=
-            origin(TensorKind::k, row.request, key, first_elem) ||
-        load(plan, rank, argument<BufferRef>(launch, 2), place) !=
-            origin(TensorKind::v, row.request, key, first_elem)) {
-      complain(fmt::format("rank {} row {} key {} is another", plan.rank.value(), seq, key));
-    }
+    ++partial.keys[key_of(plan, launch, rank, (page * block_size + key % block_size) * kv_elems)];
   }
+  const bool is_empty = partial.keys.empty();
+  const std::int64_t number = partials_.add(std::move(partial));
   for (std::int64_t j = 0; j < heads * dim; ++j) {
-    const std::int64_t place = (first + query) * heads * dim + j;
-    store(plan, rank, argument<BufferRef>(launch, 6), place,
-          load(plan, rank, argument<BufferRef>(launch, 0), place));
+    store(plan, rank, argument<BufferRef>(launch, 6), (first + query) * heads * dim + j,
+          is_empty ? 0 : KeyPartials::cell(number, j));
   }
   for (std::int64_t head = 0; head < heads; ++head) {
-    store(plan, rank, argument<BufferRef>(launch, 7), (first + query) * heads + head, kLseWritten);
+    store(plan, rank, argument<BufferRef>(launch, 7), (first + query) * heads + head,
+          is_empty ? kEmptyLse : KeyPartials::cell(number, head));
   }
 }
 
@@ -225,6 +251,12 @@ void HostWalk::execute(const RankPlan& plan, const Launch& launch, Rank& rank) {
     gather_rows(plan, launch, rank);
   } else if (launch.entry == "kv_write") {
     kv_write(plan, launch, rank);
+  } else if (launch.entry.starts_with("merge_states_")) {
+    merge_states(plan, launch, rank);
+  } else if (launch.entry.starts_with("pack_partial_")) {
+    pack_partial(plan, launch, rank);
+  } else if (launch.entry.starts_with("merge_packed_")) {
+    merge_packed(plan, launch, rank);
   } else {
     attention(plan, launch, rank);
   }
@@ -253,27 +285,36 @@ void HostWalk::all_gather(const Plan& plan, std::vector<Rank>& ranks) {
   }
 }
 
+bool HostWalk::is_result(Cell cell, const TokenOrigin& token, std::int64_t element) const {
+  if (!KeyPartials::is_partial(cell) || KeyPartials::element_of(cell) != element) return false;
+  const KeyPartial& partial = partials_.of(KeyPartials::partial_of(cell));
+  if (partial.query != token) return false;
+  for (std::int64_t position = 0; position <= token.position; ++position) {
+    const auto found = partial.keys.find(TokenOrigin{token.request, position});
+    if (found == partial.keys.end() || found->second != 1) return false;
+  }
+  return static_cast<std::int64_t>(partial.keys.size()) == token.position + 1;
+}
+
 void HostWalk::check_outputs(const Plan& plan, const RankPlan& rank_plan, const Rank& rank) {
-  const std::vector<Token> tokens = flattened(*step_);
+  const std::vector<TokenOrigin> tokens = flattened(*step_);
   for (std::size_t id = 0; id < rank_plan.buffers.size(); ++id) {
     const Buffer& buffer = rank_plan.buffers[id];
     if (!buffer.output || buffer.size_elems() == 0) {
       continue;
     }
     const OutputClaim& claim = *buffer.output;
+    const bool is_lse = claim.kind == OutputKind::lse;
     const std::int64_t row_elems = buffer.size_elems() / buffer.shape.front();
+    const std::int64_t first_elem =
+        (claim.heads.first - rank_plan.heads_q.first) * (is_lse ? 1 : buffer.shape.back());
     for (std::int64_t i = 0; i < buffer.size_elems(); ++i) {
       const std::int64_t token = claim.row_tokens.at(static_cast<std::size_t>(i / row_elems));
       const Cell found = rank.at(id).at(static_cast<std::size_t>(i));
-      Cell expected = 0;
-      if (claim.kind == OutputKind::lse) {
-        expected = token < 0 ? static_cast<Cell>(0xff800000U) : kLseWritten;
-      } else if (token >= 0) {
-        const Token& owner = tokens.at(static_cast<std::size_t>(token));
-        expected = origin(TensorKind::q, owner.request, owner.position,
-                          claim.heads.first * buffer.shape.back() + i % row_elems);
-      }
-      if (found != expected) {
+      const bool is_right = token < 0 ? found == (is_lse ? kEmptyLse : 0)
+                                      : is_result(found, tokens.at(static_cast<std::size_t>(token)),
+                                                  first_elem + i % row_elems);
+      if (!is_right) {
         complain(fmt::format("step {} rank {}: {}[{}] is not what its row claims", plan.step,
                              rank_plan.rank.value(), buffer.name, i));
       }
@@ -281,17 +322,38 @@ void HostWalk::check_outputs(const Plan& plan, const RankPlan& rank_plan, const 
   }
 }
 
+namespace {
+
+/// Slot in a shard's own pool, by dealing the tokens of the slot's block one by one; or nothing
+/// when it is dealt to another shard.
+std::optional<std::int64_t> shard_slot(const KvShard& shard, std::int64_t block_tokens,
+                                       std::int64_t slot) {
+  std::int64_t held = 0;
+  for (std::int64_t token = 0; token <= slot % block_tokens; ++token) {
+    const bool is_own = token / shard.interleave % shard.count == shard.index;
+    if (token == slot % block_tokens && !is_own) return std::nullopt;
+    held += is_own ? 1 : 0;
+  }
+  return slot / block_tokens * (block_tokens / shard.count) + held - 1;
+}
+
+}  // namespace
+
 void HostWalk::make_pools(const RankPlan& rank) {
   const std::size_t dim = problem_.scenario.model.head_dim;
   const std::size_t row_elems = rank.heads_kv.count * dim;
-  const std::size_t slots = static_cast<std::size_t>(problem_.num_blocks * problem_.block_tokens());
+  const std::int64_t block_tokens = problem_.block_tokens();
+  const auto slots =
+      static_cast<std::size_t>(problem_.num_blocks * block_tokens / rank.kv_shard.count);
   std::vector<Cells> pools(2, Cells(slots * row_elems, kUnwritten));
   for (const CachedToken& token : problem_.cached) {
-    for (std::size_t j = 0; j < row_elems; ++j) {
-      const std::size_t place = static_cast<std::size_t>(token.slot) * row_elems + j;
+    const std::optional<std::int64_t> slot = shard_slot(rank.kv_shard, block_tokens, token.slot);
+    const TokenOrigin from{token.request.value(), token.position};
+    for (std::size_t j = 0; slot && j < row_elems; ++j) {
+      const std::size_t place = static_cast<std::size_t>(*slot) * row_elems + j;
       const auto elem = static_cast<std::int64_t>(rank.heads_kv.first * dim + j);
-      pools[0].at(place) = origin(TensorKind::k, token.request, token.position, elem);
-      pools[1].at(place) = origin(TensorKind::v, token.request, token.position, elem);
+      pools[0].at(place) = origin(TensorKind::k, from, elem);
+      pools[1].at(place) = origin(TensorKind::v, from, elem);
     }
   }
   pools_.push_back(std::move(pools));
@@ -321,6 +383,8 @@ void HostWalk::walk_until_collective(const RankPlan& plan, Rank& rank) {
     if (std::holds_alternative<Collective>(operation.body)) return;
     if (const auto* body = std::get_if<Fill>(&operation.body)) {
       fill(plan, *body, rank);
+    } else if (const auto* copied = std::get_if<Copy>(&operation.body)) {
+      copy(plan, *copied, rank);
     } else {
       execute(plan, std::get<Launch>(operation.body), rank);
     }

@@ -2,20 +2,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cpverify/plan.hpp"
 #include "cpverify/step.hpp"
+#include "property/plan/key_partials.hpp"
 
 namespace cpverify::test {
 
 /// Walks plans on the host: executes launches by what docs/plan.md says that kernels do, on
-/// elements that carry where they come from instead of numbers. Attention copies its query rows to
-/// `out` and looks at every visible key. Nothing here is the plan's own code.
+/// elements that carry where they come from instead of numbers. Attention writes down which keys
+/// each query saw, merges add those up. Nothing here is the plan's own code.
 ///
-/// Complaints name the first access out of a buffer, read of an element that nobody wrote, wrong
-/// key, and output row that is not the token that the plan claims.
+/// Complaints name the first access out of a buffer, read of an element that nobody wrote, key that
+/// is none, and output row that is not the token that the plan claims or has not seen each key up
+/// to it once.
 class HostWalk {
  public:
   explicit HostWalk(const Problem& problem);
@@ -43,10 +46,35 @@ class HostWalk {
   void check_head_groups(const RankPlan& plan, std::int64_t heads_per_kv_head);
   void attend_row(const RankPlan& plan, const Launch& launch, Rank& rank, std::int64_t seq,
                   std::int64_t query);
+  /// The token of a query row, whose elements are those of the rank's heads.
+  std::optional<TokenOrigin> query_of(const RankPlan& plan, const Launch& launch, const Rank& rank,
+                                      std::int64_t row);
+  /// The token of a key, which is that of its value.
+  std::optional<TokenOrigin> key_of(const RankPlan& plan, const Launch& launch, const Rank& rank,
+                                    std::int64_t place);
+  /// Elements and LSE of one head of a row; -inf where there are none.
+  struct HeadRow {
+    Cells elements;
+    Cell lse = 0;
+  };
+  struct HeadPlace {
+    BufferRef out;
+    BufferRef lse;
+    std::int64_t head = 0;  ///< Counted over the rows before, too.
+  };
+  HeadRow load_head(const RankPlan& plan, const Rank& rank, const HeadPlace& place);
+  void store_head(const RankPlan& plan, Rank& rank, const HeadPlace& place, const HeadRow& row);
+  HeadRow merge_heads(const RankPlan& plan, const HeadRow& one, const HeadRow& other);
+  void merge_states(const RankPlan& plan, const Launch& launch, Rank& rank);
+  void pack_partial(const RankPlan& plan, const Launch& launch, Rank& rank);
+  void merge_packed(const RankPlan& plan, const Launch& launch, Rank& rank);
+  void copy(const RankPlan& plan, const Copy& copy, Rank& rank);
   void fill(const RankPlan& plan, const Fill& fill, Rank& rank);
   /// What every rank waits for.
   void all_gather(const Plan& plan, std::vector<Rank>& ranks);
   void walk_until_collective(const RankPlan& plan, Rank& rank);
+  /// What is wrong with a cell that claims to be element `element` of a token's row; or nothing.
+  [[nodiscard]] bool is_result(Cell cell, const TokenOrigin& token, std::int64_t element) const;
   void check_outputs(const Plan& plan, const RankPlan& rank_plan, const Rank& rank);
 
   [[nodiscard]] Cell load(const RankPlan& plan, const Rank& rank, BufferRef ref,
@@ -60,6 +88,7 @@ class HostWalk {
   std::vector<std::vector<Cells>> pools_;
   std::vector<std::size_t> next_;  ///< Operation of each rank.
   std::vector<std::string> complaints_;
+  KeyPartials partials_;
 };
 
 }  // namespace cpverify::test

@@ -38,8 +38,11 @@ Scenario any_scenario() {
 
 /// Two steps of 1 to 4 requests: a first chunk over a cached prefix, then the next chunk of as many
 /// tokens as may be, one of them sometimes in decode.
-Problem any_problem() {
+Problem any_problem(KvSharding sharding = KvSharding::dcp) {
   Scenario scenario = any_scenario();
+  scenario.topology.kv_sharding = sharding;
+  scenario.topology.kv_interleave =
+      *rc::gen::element(1U, scenario.cache.block_size).as("interleave");
   HandMadeStep first;
   HandMadeStep second;
   const auto requests = *rc::gen::inRange<std::size_t>(1, 5).as("requests");
@@ -55,7 +58,7 @@ Problem any_problem() {
   Problem problem = test::hand_made_problem(scenario, {first, second});
   for (const StepRow& row : problem.steps.front().rows) {
     for (std::int64_t token = 0; token < row.computed; ++token) {
-      const std::int64_t block_size = problem.scenario.cache.block_size;
+      const std::int64_t block_size = problem.block_tokens();
       const std::int64_t block = row.block_table.at(static_cast<std::size_t>(token / block_size));
       problem.cached.push_back({row.request, token, block * block_size + token % block_size});
     }
@@ -83,6 +86,16 @@ RC_GTEST_PROP(PlanProperty, SingleComputesEveryToken, ()) {
 
 RC_GTEST_PROP(PlanProperty, ZigzagComputesEveryToken, ()) {
   walk(any_problem(), StrategyKind::zigzag);
+}
+
+// With rows of their own for chunks, decodes on every rank.
+RC_GTEST_PROP(PlanProperty, PcpVirtualBatchComputesEveryToken, ()) {
+  walk(any_problem(), StrategyKind::pcp_virtual_batch);
+}
+
+// Over a cache that the ranks share: every key of a query is in one chunk or one shard.
+RC_GTEST_PROP(PlanProperty, PcpHeadTailComputesEveryToken, ()) {
+  walk(any_problem(KvSharding::pcp_dcp), StrategyKind::pcp_head_tail);
 }
 
 // A group's ranks issue the same collectives at the same places, or none of them any.

@@ -112,6 +112,7 @@ std::vector<std::string> modules() {
 std::vector<std::string> mutants() {
   std::vector<std::string> files;
   for (const char* name : {"attention_fma_causal_plus_one",
+                           "attention_fma_empty_row_finite",
                            "attention_fma_lse_base2",
                            "attention_fma_page_rounded",
                            "attention_fma_unguarded_empty_row",
@@ -119,6 +120,7 @@ std::vector<std::string> mutants() {
                            "attention_mma_crowded_barrier",
                            "attention_mma_divergent_barrier",
                            "attention_mma_divergent_shuffle",
+                           "attention_mma_empty_row_finite",
                            "attention_mma_lse_base2",
                            "attention_mma_missing_barrier",
                            "attention_mma_no_trailing_barrier",

@@ -39,6 +39,10 @@ TEST(ShardErrors, CheckDecodeGroups) {
               HasSubstr("'block_size' is 16, which is no multiple of kv_interleave 6"));
   EXPECT_THAT(of("{cp: 2, tp: 4, dcp: 2, kv_sharding: pcp_dcp}", "strategies: [dcp]\n"),
               HasSubstr("kv_sharding pcp_dcp divides the cache among 2"));
+  EXPECT_THAT(of("{cp: 2, tp: 4}", "strategies: [pcp_head_tail]\n"),
+              HasSubstr("divides the cache among 2 context-parallel ranks, and kv_sharding dcp"));
+  EXPECT_THAT(of("{cp: 2, tp: 4, dcp: 2, kv_sharding: pcp_dcp}", "strategies: [pcp_head_tail]\n"),
+              HasSubstr("pcp_head_tail, which has no decode groups here, and dcp is 2"));
   EXPECT_THAT(of("{cp: 1, tp: 4, dcp: 2}", "dcp: {visibility: cached, combine: ag_rs_f32}\n"),
               HasSubstr("'combine' is ag_rs_f32"));
 }

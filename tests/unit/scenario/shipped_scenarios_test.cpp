@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +29,7 @@ std::vector<std::vector<std::int64_t>> scheduled(const Problem& problem) {
   std::vector<std::vector<std::int64_t>> steps;
   for (const Step& step : problem.steps) {
     std::vector<std::int64_t> rows;
+    rows.reserve(step.rows.size());
     for (const StepRow& row : step.rows) rows.push_back(row.scheduled);
     steps.push_back(rows);
   }
@@ -60,6 +62,45 @@ TEST(ShippedScenarios, LoadAreSmallAndSayWhatTheyAreFor) {
     EXPECT_LE(tokens, problem.scenario.name == "mooncake_slice" ? 2000 : 200);
   }
   EXPECT_GE(count, 120U);
+}
+
+/// The comment that a file begins with, as one line.
+std::string remark_of(const std::filesystem::path& path) {
+  std::ifstream stream{path};
+  std::string remark;
+  for (std::string line; std::getline(stream, line) && line.starts_with("# ");) {
+    remark += line.substr(1);
+  }
+  return remark;
+}
+
+/// "sgl-project/sglang#30439" of sglang_30439.
+std::string report_of(const std::string& stem) {
+  const std::size_t cut = stem.rfind('_');
+  const std::map<std::string, std::string> projects{{"sglang", "sgl-project/sglang#"},
+                                                    {"vllm", "vllm-project/vllm#"},
+                                                    {"vllm_ascend", "vllm-project/vllm-ascend#"}};
+  return projects.at(stem.substr(0, cut)) + stem.substr(cut + 1);
+}
+
+TEST(ShippedScenarios, OfPublicBugsNameTheReportAndFindTheDefectThatTheyName) {
+  std::size_t count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator{scenarios() / "correct" / "public_bugs"}) {
+    SCOPED_TRACE(entry.path().string());
+    ++count;
+    const std::string remark = remark_of(entry.path());
+    EXPECT_THAT(remark, testing::HasSubstr(report_of(entry.path().stem().string())));
+    const std::string introduction = "The defect: ";
+    const std::size_t defect = remark.find(introduction);
+    const auto wrong = scenarios() / "wrong" / "public_bugs" / entry.path().filename();
+    ASSERT_EQ(std::filesystem::exists(wrong), defect != std::string::npos);
+    if (defect == std::string::npos) continue;
+    const std::string name = remark.substr(defect + introduction.size());
+    ASSERT_TRUE(load_scenario(wrong).inject.has_value());
+    EXPECT_EQ(load_scenario(wrong).inject->defect, name.substr(0, name.find('.')));
+  }
+  EXPECT_GE(count, 30U);
 }
 
 TEST(ShippedScenarios, ChunkedPrefixHitsTheCacheAndCutsAPromptMidPage) {
