@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace cpverify::test {
@@ -42,14 +44,16 @@ class JsonSchema {
 
   void check(const Json& schema, const Json& value, const std::string& where,
              std::vector<std::string>& found) const {
-    for (const auto& [keyword, rule] : schema.items())
+    for (const auto& [keyword, rule] : schema.items()) {
       check_keyword(keyword, rule, value, where, found);
+    }
     if (!value.is_object() || !schema.contains("properties")) return;
     for (const auto& [key, member] : value.items()) {
-      if (schema["properties"].contains(key))
-        check(schema["properties"][key], member, where + "." + key, found);
-      else if (schema.contains("additionalProperties"))
-        found.push_back(where + ": unknown member " + key);
+      if (schema["properties"].contains(key)) {
+        check(schema["properties"][key], member, fmt::format("{}.{}", where, key), found);
+      } else if (schema.contains("additionalProperties")) {
+        found.push_back(fmt::format("{}: unknown member {}", where, key));
+      }
     }
   }
 
@@ -62,23 +66,28 @@ class JsonSchema {
           rule.is_array() ? rule.get<std::vector<std::string>>()
                           : std::vector<std::string>{rule.get<std::string>()};
       if (std::none_of(types.begin(), types.end(),
-                       [&](const std::string& type) { return has_type(value, type); }))
-        found.push_back(where + ": type " + value.type_name());
+                       [&](const std::string& type) { return has_type(value, type); })) {
+        found.push_back(fmt::format("{}: type {}", where, value.type_name()));
+      }
     } else if (keyword == "const") {
-      if (value != rule) found.push_back(where + ": found " + value.dump());
+      if (value != rule) found.push_back(fmt::format("{}: found {}", where, value.dump()));
     } else if (keyword == "enum") {
-      if (std::count(rule.begin(), rule.end(), value) == 0)
-        found.push_back(where + ": found " + value.dump());
+      if (std::count(rule.begin(), rule.end(), value) == 0) {
+        found.push_back(fmt::format("{}: found {}", where, value.dump()));
+      }
     } else if (keyword == "pattern") {
-      if (!std::regex_match(value.get<std::string>(), std::regex{rule.get<std::string>()}))
-        found.push_back(where + ": found " + value.dump());
+      if (!std::regex_match(value.get<std::string>(), std::regex{rule.get<std::string>()})) {
+        found.push_back(fmt::format("{}: found {}", where, value.dump()));
+      }
     } else if (keyword == "required") {
       for (const auto& key : rule) {
-        if (!value.contains(key)) found.push_back(where + ": lacks " + key.get<std::string>());
+        if (value.contains(key)) continue;
+        found.push_back(fmt::format("{}: lacks {}", where, key.get<std::string>()));
       }
     } else if (keyword == "items") {
-      for (std::size_t i = 0; i < value.size(); ++i)
-        check(rule, value[i], where + "[" + std::to_string(i) + "]", found);
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        check(rule, value[i], fmt::format("{}[{}]", where, i), found);
+      }
     } else if (keyword != "properties" && keyword != "additionalProperties" &&
                keyword != "$schema" && keyword != "$defs" && keyword != "title") {
       found.push_back("schema keyword " + keyword + " is not checked");

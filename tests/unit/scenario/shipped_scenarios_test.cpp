@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +29,7 @@ std::vector<std::vector<std::int64_t>> scheduled(const Problem& problem) {
   std::vector<std::vector<std::int64_t>> steps;
   for (const Step& step : problem.steps) {
     std::vector<std::int64_t> rows;
+    rows.reserve(step.rows.size());
     for (const StepRow& row : step.rows) rows.push_back(row.scheduled);
     steps.push_back(rows);
   }
@@ -66,7 +68,7 @@ TEST(ShippedScenarios, LoadAreSmallAndSayWhatTheyAreFor) {
 std::string remark_of(const std::filesystem::path& path) {
   std::ifstream stream{path};
   std::string remark;
-  for (std::string line; std::getline(stream, line) && line.rfind("# ", 0) == 0;) {
+  for (std::string line; std::getline(stream, line) && line.starts_with("# ");) {
     remark += line.substr(1);
   }
   return remark;

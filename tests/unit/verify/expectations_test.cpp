@@ -1,5 +1,6 @@
 #include "verify/expectations.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
