@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/system.hpp"
 #include "layout/config_rules.hpp"
 #include "layout/configuration.hpp"
 #include "layout/rule_terms.hpp"

@@ -53,6 +53,9 @@ Scenario any_scenario() {
   scenario.model.head_dim = 32;
   scenario.model.dtype = *rc::gen::element(DType::f32, DType::bf16, DType::f16);
   scenario.model.softmax_scale = 0.17677669F;
+  scenario.model.soft_cap = *rc::gen::element(0.0F, 0.0F, 4.0F);
+  scenario.model.has_sinks = *rc::gen::inRange(0, 3) == 0;
+  scenario.model.sliding_window = *rc::gen::element<std::int64_t>(0, 0, 0, 1, 5, 16);
   choose_topology(scenario);
   scenario.cache.block_size = scenario.topology.kv_interleave * *rc::gen::inRange(1U, 5U);
   if (*rc::gen::arbitrary<bool>()) scenario.cache.shuffle_seed = 5;
