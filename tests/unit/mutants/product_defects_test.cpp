@@ -36,9 +36,8 @@ class ProductDefects : public testing::Test {
     scenario.model.head_dim = 32;
     scenario.model.dtype = DType::f32;
     scenario.dcp.combine = DcpCombine::a2a;
-    scenario.cache.block_size = 4;
+    scenario.cache.block_size = 4 / topology.kv_shards();
     problem_ = test::hand_made_problem(scenario, {{{2, 1}}});
-    problem_.scenario.cache.block_size = 4 / topology.kv_shards();
     plan_by(StrategyKind::pcp_dcp);
   }
 
