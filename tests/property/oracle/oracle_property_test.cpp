@@ -1,7 +1,6 @@
 // Subject and oracle were written apart, one by closed forms, one token by token. On random batches
 // they must agree on every integer; and when one of the subject's integers is changed, whichever it
 // is, the judge must say so.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,23 +15,10 @@
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "judge/judge.hpp"
+#include "scenario/schema.hpp"
 
 namespace cpverify {
 namespace {
-
-constexpr std::array kStrategies{StrategyKind::single,
-                                 StrategyKind::zigzag,
-                                 StrategyKind::zigzag_combined,
-                                 StrategyKind::interleave,
-                                 StrategyKind::contiguous,
-                                 StrategyKind::dcp,
-                                 StrategyKind::dcp_virtual,
-                                 StrategyKind::pcp_dcp,
-                                 StrategyKind::pcp_head_tail,
-                                 StrategyKind::pcp_virtual_batch,
-                                 StrategyKind::ring,
-                                 StrategyKind::ring_contiguous,
-                                 StrategyKind::ulysses};
 
 /// What the reader of scenarios asks of heads and shards.
 bool is_valid(Scenario scenario, StrategyKind strategy) {
@@ -84,7 +70,7 @@ Scenario any_scenario() {
 RC_GTEST_PROP(Oracle, AgreesWithEveryPlan, ()) {
   const Problem problem = make_problem(any_scenario());
   for (const Step& step : problem.steps) {
-    for (const StrategyKind strategy : kStrategies) {
+    for (const StrategyKind strategy : scenario::kStrategies) {
       if (!is_valid(problem.scenario, strategy)) continue;
       const Plan plan = make_plan(problem, step.index, strategy);
       const std::vector<Finding> findings = judge::judge_plan(problem, plan, DataMode::random);
@@ -96,7 +82,7 @@ RC_GTEST_PROP(Oracle, AgreesWithEveryPlan, ()) {
 RC_GTEST_PROP(Oracle, SeesAnyChangedInteger, ()) {
   const Problem problem = make_problem(any_scenario());
   const auto step = *rc::gen::inRange<std::size_t>(0, problem.steps.size());
-  const StrategyKind strategy = *rc::gen::elementOf(kStrategies);
+  const StrategyKind strategy = *rc::gen::elementOf(scenario::kStrategies);
   RC_PRE(is_valid(problem.scenario, strategy));
   Plan plan = make_plan(problem, static_cast<std::uint32_t>(step), strategy);
   RankPlan& rank = plan.ranks[*rc::gen::inRange<std::size_t>(0, plan.ranks.size())];

@@ -26,6 +26,9 @@ void choose_topology(Scenario& scenario) {
   const bool has_copies = scenario.topology.tp > scenario.model.num_heads_kv;
   if (has_copies) scenario.topology.dcp = *rc::gen::element(1U, 2U);
   scenario.topology.kv_sharding = *rc::gen::elementOf(scenario::kKvShardings);
+  // As the reader asks: such groups are those of the prefill ranks.
+  const bool is_over_prefill = scenario.topology.kv_sharding == KvSharding::dcp_over_pcp;
+  if (is_over_prefill) scenario.topology.dcp = scenario.topology.cp;
   scenario.topology.kv_interleave = *rc::gen::element(1U, 2U, 4U);
   scenario.dcp.visibility = *rc::gen::elementOf(scenario::kDcpVisibilities);
   scenario.dcp.combine = *rc::gen::element(DcpCombine::ag_rs, DcpCombine::ag_ar, DcpCombine::a2a);
@@ -81,6 +84,11 @@ std::string told(const Verdict& verdict) {
 RC_GTEST_PROP(Strategies, ComputeWhatOneDeviceDoes, ()) {
   Scenario scenario = any_scenario();
   scenario.strategies = {*rc::gen::elementOf(scenario::kStrategies)};
+  if (scenario.strategies.front() == StrategyKind::pcp_dcp) {
+    // The one way in which it works.
+    scenario.dcp.visibility = DcpVisibility::split;
+    scenario.dcp.combine = DcpCombine::a2a;
+  }
   RC_PRE(refused_strategy(scenario).empty());
   RC_TAG(std::string{name(scenario.strategies.front())});
   VerifyOptions options;
