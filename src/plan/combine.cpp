@@ -157,6 +157,17 @@ BufferId gather_query_heads(RankBuilder& builder, BufferId q, const HeadGroup& g
   return all_heads;
 }
 
+GroupPartial add_partial(RankBuilder& builder, const HeadGroup& group) {
+  const RankShape& shape = builder.shape();
+  const std::int64_t heads = shape.num_heads_q * group.size;
+  GroupPartial partial;
+  partial.out = builder.workspace("out_partial", {shape.padded_rows, heads, shape.head_dim});
+  partial.lse = builder.workspace("lse_partial", DType::f32, {shape.padded_rows, heads});
+  builder.fill("zero out_partial", partial.out, 0);
+  builder.fill("set lse_partial to -inf", partial.lse, kNegativeInfinityBits);
+  return partial;
+}
+
 void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupPartial& partial,
                       const OwnHeads& own, const HeadGroup& group) {
   switch (combine) {

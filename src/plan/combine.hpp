@@ -33,6 +33,9 @@ struct OwnHeads {
 /// Gathers the query rows of all heads of the group: [R, size * H, D].
 [[nodiscard]] BufferId gather_query_heads(RankBuilder& builder, BufferId q, const HeadGroup& group);
 
+/// Workspaces of a partial result in which nothing has been attended to: 0, and LSEs of -inf.
+[[nodiscard]] GroupPartial add_partial(RankBuilder& builder, const HeadGroup& group);
+
 /// Merges the partials of all ranks; every rank gets its own heads.
 void combine_partials(RankBuilder& builder, DcpCombine combine, const GroupPartial& partial,
                       const OwnHeads& own, const HeadGroup& group);

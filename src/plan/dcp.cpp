@@ -34,11 +34,6 @@ struct DcpRank {
   std::optional<BufferRef> sinks = {};  ///< Of all heads of the group.
 };
 
-bool has_context(const Step& step) {
-  return std::any_of(step.rows.begin(), step.rows.end(),
-                     [](const StepRow& row) { return row.computed > 0; });
-}
-
 std::int64_t longest(const std::vector<std::int64_t>& lengths) {
   return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
 }
@@ -46,6 +41,7 @@ std::int64_t longest(const std::vector<std::int64_t>& lengths) {
 /// The new tokens' own keys: K and V rows of the step as pages of one token.
 AttentionCall new_token_call(RankBuilder& builder, const DcpRank& rank, const Step& step) {
   std::vector<std::int64_t> lengths;
+  lengths.reserve(step.rows.size());
   for (const StepRow& row : step.rows) lengths.push_back(row.scheduled);
   const std::int64_t width = longest(lengths);
   std::vector<std::int64_t> table;
@@ -67,17 +63,6 @@ AttentionCall new_token_call(RankBuilder& builder, const DcpRank& rank, const St
   call.max_pages = width;
   call.block_size = 1;
   return call;
-}
-
-GroupPartial add_partial(RankBuilder& builder, const HeadGroup& group) {
-  const RankShape& shape = builder.shape();
-  const std::int64_t heads = shape.num_heads_q * group.size;
-  GroupPartial partial;
-  partial.out = builder.workspace("out_partial", {shape.padded_rows, heads, shape.head_dim});
-  partial.lse = builder.workspace("lse_partial", DType::f32, {shape.padded_rows, heads});
-  builder.fill("zero out_partial", partial.out, 0);
-  builder.fill("set lse_partial to -inf", partial.lse, kNegativeInfinityBits);
-  return partial;
 }
 
 /// The rank's part of the tokens that were in the cache before the step, for the heads of the
@@ -252,13 +237,8 @@ void build_dcp(const Problem& problem, const Step& step, Plan& plan) {
   for (const std::vector<RankId>& members : layout::dcp_groups(world)) {
     plan.groups.push_back({fmt::format("dcp[{}]", plan.groups.size()), members});
   }
-  for (RankPlan& rank : plan.ranks) {
-    if (plan.is_cp_on) {
-      build_rank(problem, step, plan.strategy, rank);
-    } else {
-      build_whole_step(problem, step, rank);
-    }
-  }
+  build_ranks(problem, step, plan,
+              [&](RankPlan& rank) { build_rank(problem, step, plan.strategy, rank); });
   if (plan.is_cp_on) plan.numerics.merge = merge_numerics(problem, step);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +26,32 @@ RowGather dense_rows(BufferId source, BufferId index, BufferId target, std::int6
   gather.source_stride_bytes = row_bytes;
   gather.target_stride_bytes = row_bytes;
   return gather;
+}
+
+void take_local_rows(RankBuilder& builder, const CommonBuffers& common, const LocalRows& rows) {
+  const RankShape& shape = builder.shape();
+  builder.launch("gather the rank's query rows",
+                 gather_rows_launch(dense_rows(common.q, rows.index, rows.q, rows.q_rows,
+                                               shape.bytes(shape.q_row_elems()))));
+  RowGather gather = dense_rows(common.k, rows.index, rows.k.buffer, rows.kv_rows,
+                                shape.bytes(shape.kv_row_elems()));
+  gather.target = rows.k;
+  gather.target_stride_bytes = shape.bytes(rows.kv_stride_elems);
+  builder.launch("gather the rank's k rows", gather_rows_launch(gather));
+  gather.source = {common.v, 0};
+  gather.target = rows.v;
+  builder.launch("gather the rank's v rows", gather_rows_launch(gather));
+}
+
+void split_kv_rows(RankBuilder& builder, const KvSplit& split, std::string_view order) {
+  const RankShape& shape = builder.shape();
+  RowGather gather = dense_rows(split.source, split.index, split.k, split.num_rows,
+                                shape.bytes(shape.kv_row_elems()));
+  gather.source_stride_bytes = 2 * gather.row_bytes;
+  builder.launch(fmt::format("put k rows in {}", order), gather_rows_launch(gather));
+  gather.source = {split.source, shape.kv_row_elems()};
+  gather.target = {split.v, 0};
+  builder.launch(fmt::format("put v rows in {}", order), gather_rows_launch(gather));
 }
 
 Collective group_collective(const GroupExchange& exchange, DType dtype, std::string meaning) {

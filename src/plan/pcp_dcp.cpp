@@ -55,11 +55,6 @@ struct ProductBuffers {
   BufferId lse_local;
 };
 
-bool has_context(const Step& step) {
-  return std::any_of(step.rows.begin(), step.rows.end(),
-                     [](const StepRow& row) { return row.computed > 0; });
-}
-
 ProductBuffers add_buffers(RankBuilder& builder, const ProductRank& rank) {
   const RankShape& shape = builder.shape();
   ProductBuffers buffers;
@@ -99,40 +94,32 @@ Collective prefill_gather(const RankShape& shape, const ProductRank& rank, Buffe
       shape.dtype, fmt::format("{} of step {}", what, rank.step->index));
 }
 
-void take_local_rows(RankBuilder& builder, const ProductBuffers& buffers, const ProductRank& rank) {
-  const RankShape& shape = builder.shape();
-  const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  builder.launch(
-      "gather the rank's query rows",
-      gather_rows_launch(dense_rows(buffers.common.q, buffers.local_index, buffers.q_local,
-                                    rank.max_rows, shape.bytes(shape.q_row_elems()))));
-  RowGather gather = dense_rows(buffers.common.k, buffers.local_index, buffers.kv_local,
-                                rank.max_rows, kv_row_bytes);
-  gather.target_stride_bytes = 2 * kv_row_bytes;
-  builder.launch("gather the rank's k rows", gather_rows_launch(gather));
-  gather.source = {buffers.common.v, 0};
-  gather.target = {buffers.kv_local, shape.kv_row_elems()};
-  builder.launch("gather the rank's v rows", gather_rows_launch(gather));
+void take_rows(RankBuilder& builder, const ProductBuffers& buffers, const ProductRank& rank) {
+  const std::int64_t row_elems = builder.shape().kv_row_elems();
+  take_local_rows(builder, buffers.common,
+                  {buffers.local_index,
+                   buffers.q_local,
+                   {buffers.kv_local, 0},
+                   {buffers.kv_local, row_elems},
+                   rank.max_rows,
+                   rank.max_rows,
+                   2 * row_elems});
 }
 
 /// K and V of the whole step on every rank for this layer, of which it stores its own tokens.
 void exchange_new_keys(RankBuilder& builder, const ProductBuffers& buffers,
                        const ProductRank& rank) {
   const RankShape& shape = builder.shape();
-  const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
   builder.collective(
       "all-gather k and v rows",
       prefill_gather(shape, rank, buffers.kv_local, buffers.kv_gathered, "k and v rows"));
-  RowGather gather = dense_rows(buffers.kv_gathered, buffers.hidden_restore, buffers.k_full,
-                                shape.padded_rows, kv_row_bytes);
-  gather.source_stride_bytes = 2 * kv_row_bytes;
-  builder.launch("put k rows in the step's order", gather_rows_launch(gather));
-  gather.source = {buffers.kv_gathered, shape.kv_row_elems()};
-  gather.target = {buffers.v_full, 0};
-  builder.launch("put v rows in the step's order", gather_rows_launch(gather));
+  split_kv_rows(builder,
+                {buffers.kv_gathered, buffers.hidden_restore, buffers.k_full, buffers.v_full,
+                 shape.padded_rows},
+                "the step's order");
   builder.launch("write the own tokens' k and v to the pools",
                  kv_write_launch(shape, buffers.common, {buffers.k_full, 0}, {buffers.v_full, 0},
-                                 kv_row_bytes));
+                                 shape.bytes(shape.kv_row_elems())));
 }
 
 /// The rank's rows on the step's own keys: a row sees its request's new tokens up to its end.
@@ -193,18 +180,13 @@ BufferId gather_queries(RankBuilder& builder, const ProductBuffers& buffers,
 GroupPartial attend_context(RankBuilder& builder, const ProductBuffers& buffers,
                             const ProductRank& rank, BufferId queries) {
   const RankShape& shape = builder.shape();
-  const std::int64_t heads = shape.num_heads_q * rank.heads.size;
   Values lengths;
   Values context;
   for (const StepRow& row : rank.step->rows) {
     lengths.push_back(row.scheduled);
     context.push_back(layout::local_length(rank.shard, row.computed));
   }
-  const GroupPartial partial{
-      builder.workspace("out_partial", {shape.padded_rows, heads, shape.head_dim}),
-      builder.workspace("lse_partial", DType::f32, {shape.padded_rows, heads})};
-  builder.fill("zero out_partial", partial.out, 0);
-  builder.fill("set lse_partial to -inf", partial.lse, kNegativeInfinityBits);
+  const GroupPartial partial = add_partial(builder, rank.heads);
   AttentionCall call;
   call.q = {queries, 0};
   call.cu_seqlens_q = {builder.metadata_i32("cu_seqlens_q", prefix_sums(lengths)), 0};
@@ -213,7 +195,7 @@ GroupPartial attend_context(RankBuilder& builder, const ProductBuffers& buffers,
   call.lse = {partial.lse, 0};
   call.max_seqlen_q = *std::max_element(lengths.begin(), lengths.end());
   call.is_causal = false;
-  call.num_heads_q = heads;
+  call.num_heads_q = shape.num_heads_q * rank.heads.size;
   builder.launch("attention of the cached shard", attention_launch(shape, buffers.common, call));
   return partial;
 }
@@ -273,7 +255,7 @@ void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
                 step.index};
 
   const ProductBuffers buffers = add_buffers(builder, rank);
-  take_local_rows(builder, buffers, rank);
+  take_rows(builder, buffers, rank);
   exchange_new_keys(builder, buffers, rank);
   builder.fill("zero out_local", buffers.out_local, 0);
   builder.fill("set lse_local to -inf", buffers.lse_local, kNegativeInfinityBits);

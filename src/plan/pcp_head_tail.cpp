@@ -83,25 +83,21 @@ HeadTailBuffers add_buffers(RankBuilder& builder, const HeadTailShare& share, co
   return buffers;
 }
 
-/// Takes this rank's rows of the step; pads become zeros. K and V of a token become one row.
-void take_local_rows(RankBuilder& builder, const HeadTailBuffers& buffers, std::int64_t rows) {
+/// Pads become zeros. K and V of a token become one row.
+void take_rows(RankBuilder& builder, const HeadTailBuffers& buffers, std::int64_t rows) {
   const RankShape& shape = builder.shape();
-  const std::int64_t q_row_bytes = shape.bytes(shape.q_row_elems());
-  const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  const CommonBuffers& common = buffers.rows.common;
-  builder.launch("gather the rank's query rows",
-                 gather_rows_launch(dense_rows(common.q, buffers.local_index, buffers.q_local, rows,
-                                               q_row_bytes)));
-  RowGather gather =
-      dense_rows(common.k, buffers.local_index, buffers.kv_local, rows, kv_row_bytes);
-  gather.target_stride_bytes = 2 * kv_row_bytes;
-  builder.launch("gather the rank's k rows", gather_rows_launch(gather));
-  gather.source = {common.v, 0};
-  gather.target = {buffers.kv_local, shape.kv_row_elems()};
-  builder.launch("gather the rank's v rows", gather_rows_launch(gather));
-  builder.launch("put decodes, heads and tails together",
-                 gather_rows_launch(dense_rows(buffers.q_local, buffers.head_tail_index,
-                                               buffers.rows.q, rows, q_row_bytes)));
+  take_local_rows(builder, buffers.rows.common,
+                  {buffers.local_index,
+                   buffers.q_local,
+                   {buffers.kv_local, 0},
+                   {buffers.kv_local, shape.kv_row_elems()},
+                   rows,
+                   rows,
+                   2 * shape.kv_row_elems()});
+  builder.launch(
+      "put decodes, heads and tails together",
+      gather_rows_launch(dense_rows(buffers.q_local, buffers.head_tail_index, buffers.rows.q, rows,
+                                    shape.bytes(shape.q_row_elems()))));
 }
 
 /// K and V rows that are written, and where.
@@ -158,12 +154,7 @@ RestoredKv restore_kv(RankBuilder& builder, const HeadTailShare& share,
       group_collective({CollectiveKind::all_gather, share.group, buffers.kv_local, gathered,
                         local * 2 * row_elems},
                        shape.dtype, fmt::format("k and v rows of step {}", step.index)));
-  RowGather gather = dense_rows(gathered, buffers.restore_index, k, rows, shape.bytes(row_elems));
-  gather.source_stride_bytes = 2 * gather.row_bytes;
-  builder.launch("put k rows in request order", gather_rows_launch(gather));
-  gather.source = {gathered, row_elems};
-  gather.target = {v, 0};
-  builder.launch("put v rows in request order", gather_rows_launch(gather));
+  split_kv_rows(builder, {gathered, buffers.restore_index, k, v, rows}, "request order");
   // The replicas of decodes come first and are not looked at.
   const std::int64_t first = share.batch.padded_decode_rows() * row_elems;
   return {{k, first}, {v, first}};
@@ -224,7 +215,7 @@ void build_rank(const Problem& problem, const Step& step, RankPlan& plan) {
   const HeadTailBuffers buffers = add_buffers(builder, share, step);
   const Values slots = plan.buffers.at(buffers.rows.common.slot_mapping.value()).values;
 
-  take_local_rows(builder, buffers, share.batch.local_rows());
+  take_rows(builder, buffers, share.batch.local_rows());
   builder.fill("zero out_local", buffers.rows.out, 0);
   builder.fill("set lse_local to -inf", buffers.rows.lse, kNegativeInfinityBits);
   if (!share.batch.decodes.empty()) {
@@ -262,13 +253,7 @@ void build_pcp_head_tail(const Problem& problem, const Step& step, Plan& plan) {
   plan.is_cp_on = topology.cp > 1;
   plan.is_bitwise = !plan.is_cp_on;
   plan.groups = cp_groups(topology);
-  for (RankPlan& rank : plan.ranks) {
-    if (plan.is_cp_on) {
-      build_rank(problem, step, rank);
-    } else {
-      build_whole_step(problem, step, rank);
-    }
-  }
+  build_ranks(problem, step, plan, [&](RankPlan& rank) { build_rank(problem, step, rank); });
   if (plan.is_cp_on) plan.numerics.merge = merge_numerics(problem, step);
 }
 

@@ -16,6 +16,7 @@
 #include "layout/pcp_batch.hpp"
 #include "layout/pcp_virtual_batch.hpp"
 #include "layout/topology.hpp"
+#include "plan/exchange.hpp"
 #include "plan/launches.hpp"
 #include "plan/rank_builder.hpp"
 #include "plan/single.hpp"
@@ -91,8 +92,7 @@ RowMetadata add_rows(RankBuilder& builder, const VirtualShare& share, const Step
   Values kv_lens;
   Values table;
   for (const layout::VirtualRow& row : share.batch.rows.at(share.rank.value())) {
-    const std::vector<std::int32_t>& blocks = step.rows.at(row.request).block_table;
-    const Values pages = padded({blocks.begin(), blocks.end()}, width, 0);
+    const Values pages = block_table_line(step.rows.at(row.request), width);
     lengths.push_back(row.length);
     starts.push_back(share.batch.start(row));
     kv_lens.push_back(starts.back() + row.length);
@@ -121,11 +121,7 @@ void add_metadata(RankBuilder& builder, VirtualBuffers& buffers, const VirtualSh
   for (std::uint32_t rank = 0; rank < share.batch.rows.size(); ++rank) {
     counts.push_back(layout::local_rows(share.batch, CpRank{rank}));
   }
-  Values step_slots;
-  for (const StepRow& row : step.rows) {
-    step_slots.insert(step_slots.end(), row.slots.begin(), row.slots.end());
-  }
-  const Values slots = gathered_slots(share.batch, step_slots);
+  const Values slots = gathered_slots(share.batch, step_slots(step));
   const auto gathered = static_cast<std::int64_t>(slots.size());
 
   buffers.local_index =
@@ -166,28 +162,17 @@ VirtualBuffers add_buffers(RankBuilder& builder, const VirtualShare& share, cons
   return buffers;
 }
 
-/// A gather between buffers whose rows are dense on both sides.
-RowGather dense_gather(BufferId source, BufferId index, BufferId target, std::int64_t num_rows,
-                       std::int64_t row_bytes) {
-  return {{source, 0}, {index, 0}, {target, 0}, num_rows, row_bytes, row_bytes, row_bytes};
-}
-
-/// Takes this rank's rows of the step. K and V rows of a token become one row of kv_local.
-void take_local_rows(RankBuilder& builder, const VirtualBuffers& buffers,
-                     const VirtualShare& share) {
-  const RankShape& shape = builder.shape();
-  const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  builder.launch(
-      "gather the rank's query rows",
-      gather_rows_launch(dense_gather(buffers.common.q, buffers.local_index, buffers.q_local,
-                                      share.max_rows, shape.bytes(shape.q_row_elems()))));
-  RowGather gather = dense_gather(buffers.common.k, buffers.local_index, buffers.kv_local,
-                                  share.max_rows, kv_row_bytes);
-  gather.target_stride_bytes = 2 * kv_row_bytes;
-  builder.launch("gather the rank's k rows", gather_rows_launch(gather));
-  gather.source = {buffers.common.v, 0};
-  gather.target = {buffers.kv_local, shape.kv_row_elems()};
-  builder.launch("gather the rank's v rows", gather_rows_launch(gather));
+/// K and V rows of a token become one row of kv_local.
+void take_rows(RankBuilder& builder, const VirtualBuffers& buffers, const VirtualShare& share) {
+  const std::int64_t row_elems = builder.shape().kv_row_elems();
+  take_local_rows(builder, buffers.common,
+                  {buffers.local_index,
+                   buffers.q_local,
+                   {buffers.kv_local, 0},
+                   {buffers.kv_local, row_elems},
+                   share.max_rows,
+                   share.max_rows,
+                   2 * row_elems});
 }
 
 /// Writes the rank's own decodes and the gathered prefills of all ranks, pads included.
@@ -233,9 +218,9 @@ void restore_outputs(RankBuilder& builder, const VirtualBuffers& buffers, const 
   collective.count = share.max_rows * shape.q_row_elems();
   builder.collective("all-gather attention rows", std::move(collective));
   builder.launch("restore the order of attention rows",
-                 gather_rows_launch(dense_gather(buffers.out_gathered, buffers.hidden_restore,
-                                                 buffers.common.out, shape.padded_rows,
-                                                 shape.bytes(shape.q_row_elems()))));
+                 gather_rows_launch(dense_rows(buffers.out_gathered, buffers.hidden_restore,
+                                               buffers.common.out, shape.padded_rows,
+                                               shape.bytes(shape.q_row_elems()))));
 }
 
 /// Adds to a rank its part of a step that is split. Its CP group has the number of its tp rank.
@@ -253,7 +238,7 @@ void build_rank(const Problem& problem, const Step& step, RankPlan& rank) {
   gather.dtype = shape.dtype;
 
   const VirtualBuffers buffers = add_buffers(builder, share, step);
-  take_local_rows(builder, buffers, share);
+  take_rows(builder, buffers, share);
   gather.meaning = fmt::format("prefill k and v rows of step {}", step.index);
   write_cache(builder, buffers, share, gather);
   builder.fill("zero out_local", buffers.out_local, 0);
@@ -271,13 +256,7 @@ void build_pcp_virtual_batch(const Problem& problem, const Step& step, Plan& pla
   // Every row walks its keys in tiles from key 0, so its bits do not depend on the split.
   plan.is_bitwise = true;
   plan.groups = cp_groups(topology);
-  for (RankPlan& rank : plan.ranks) {
-    if (plan.is_cp_on) {
-      build_rank(problem, step, rank);
-    } else {
-      build_whole_step(problem, step, rank);
-    }
-  }
+  build_ranks(problem, step, plan, [&](RankPlan& rank) { build_rank(problem, step, rank); });
 }
 
 }  // namespace cpverify::plan

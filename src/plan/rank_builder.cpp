@@ -101,6 +101,7 @@ RankShape make_rank_shape(const Problem& problem, const Step& step, const RankPl
 
 std::vector<Group> cp_groups(const TopologySpec& topology) {
   std::vector<Group> groups;
+  groups.reserve(topology.tp);
   for (std::uint32_t tp_rank = 0; tp_rank < topology.tp; ++tp_rank) {
     groups.push_back(
         {fmt::format("cp[tp={}]", tp_rank), layout::cp_group(topology, layout::TpRank{tp_rank})});
@@ -130,6 +131,11 @@ std::vector<std::int64_t> step_positions(const Step& step) {
     for (std::int64_t i = 0; i < row.scheduled; ++i) positions.push_back(row.computed + i);
   }
   return positions;
+}
+
+bool has_context(const Step& step) {
+  return std::any_of(step.rows.begin(), step.rows.end(),
+                     [](const StepRow& row) { return row.computed > 0; });
 }
 
 std::vector<std::int64_t> block_table_line(const StepRow& row, std::int64_t max_pages) {

@@ -48,6 +48,9 @@ struct RankShape {
 [[nodiscard]] std::vector<std::int64_t> step_slots(const Step& step);
 [[nodiscard]] std::vector<std::int64_t> step_positions(const Step& step);
 
+/// Whether some row has tokens that were in the cache before the step.
+[[nodiscard]] bool has_context(const Step& step);
+
 /// Block ids of a row, 0 (the null block) from its last one on. [max_pages]
 [[nodiscard]] std::vector<std::int64_t> block_table_line(const StepRow& row,
                                                          std::int64_t max_pages);

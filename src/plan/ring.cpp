@@ -160,20 +160,18 @@ RingBuffers add_buffers(RankBuilder& builder, const Share& share, const Step& st
   return buffers;
 }
 
-/// Takes this rank's rows of the step; its K and V rows are the block that it holds first.
+/// The rank's K and V rows are the block that it holds first.
 void shard_inputs(RankBuilder& builder, const RingBuffers& buffers, const Share& share) {
-  const RankShape& shape = builder.shape();
-  const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  builder.launch(
-      "gather the rank's query rows",
-      gather_rows_launch(dense_rows(buffers.common.q, buffers.shard_index, buffers.q_local,
-                                    share.max_rows, shape.bytes(shape.q_row_elems()))));
-  RowGather gather = dense_rows(buffers.common.k, buffers.shard_index, buffers.kv_block[0],
-                                share.max_rows, kv_row_bytes);
-  builder.launch("gather the rank's k rows", gather_rows_launch(gather));
-  gather.source = {buffers.common.v, 0};
-  gather.target = {buffers.kv_block[0], share.max_rows * shape.kv_row_elems()};
-  builder.launch("gather the rank's v rows", gather_rows_launch(gather));
+  const std::int64_t row_elems = builder.shape().kv_row_elems();
+  const BufferId block = buffers.kv_block[0];
+  take_local_rows(builder, buffers.common,
+                  {buffers.shard_index,
+                   buffers.q_local,
+                   {block, 0},
+                   {block, share.max_rows * row_elems},
+                   share.max_rows,
+                   share.max_rows,
+                   row_elems});
 }
 
 /// The tokens that were in the cache before the step, in the rank's own pool.
@@ -371,13 +369,8 @@ void build_ring(const Problem& problem, const Step& step, Plan& plan) {
   plan.is_cp_on = layout::is_ring_applicable(step, topology.cp);
   plan.is_bitwise = !plan.is_cp_on;
   plan.groups = cp_groups(topology);
-  for (RankPlan& rank : plan.ranks) {
-    if (plan.is_cp_on) {
-      build_split_step(problem, step, rank, placement);
-    } else {
-      build_whole_step(problem, step, rank);
-    }
-  }
+  build_ranks(problem, step, plan,
+              [&](RankPlan& rank) { build_split_step(problem, step, rank, placement); });
   if (!plan.is_cp_on) return;
   plan.numerics.merge = merge_numerics(layout::make_ring_batch(step, placement, topology.cp),
                                        problem.scenario.model.dtype);

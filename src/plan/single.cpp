@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "cpverify/dtype.hpp"
@@ -66,6 +67,17 @@ void build_whole_step(const Problem& problem, const Step& step, RankPlan& rank) 
 
 void build_single(const Problem& problem, const Step& step, Plan& plan) {
   for (RankPlan& rank : plan.ranks) build_whole_step(problem, step, rank);
+}
+
+void build_ranks(const Problem& problem, const Step& step, Plan& plan,
+                 const std::function<void(RankPlan&)>& build_split) {
+  for (RankPlan& rank : plan.ranks) {
+    if (plan.is_cp_on) {
+      build_split(rank);
+    } else {
+      build_whole_step(problem, step, rank);
+    }
+  }
 }
 
 }  // namespace cpverify::plan

@@ -15,21 +15,17 @@
 namespace cpverify::plan {
 namespace {
 
-/// Takes this rank's rows of the step. K and V rows of a token become one row of kv_send.
+/// K and V rows of a token become one row of kv_send.
 void shard_inputs(RankBuilder& builder, const SplitRows& rows, const SplitBuffers& buffers) {
-  const RankShape& shape = builder.shape();
-  const std::int64_t kv_row_bytes = shape.bytes(shape.kv_row_elems());
-  builder.launch(
-      "gather the rank's query rows",
-      gather_rows_launch(dense_rows(buffers.common.q, buffers.shard_index, buffers.q_local,
-                                    rows.physical_rows, shape.bytes(shape.q_row_elems()))));
-  RowGather gather = dense_rows(buffers.common.k, buffers.shard_index, buffers.kv_send,
-                                rows.gather_rows, kv_row_bytes);
-  gather.target_stride_bytes = 2 * kv_row_bytes;
-  builder.launch("gather the rank's k rows", gather_rows_launch(gather));
-  gather.source = {buffers.common.v, 0};
-  gather.target = {buffers.kv_send, shape.kv_row_elems()};
-  builder.launch("gather the rank's v rows", gather_rows_launch(gather));
+  const std::int64_t row_elems = builder.shape().kv_row_elems();
+  take_local_rows(builder, buffers.common,
+                  {buffers.shard_index,
+                   buffers.q_local,
+                   {buffers.kv_send, 0},
+                   {buffers.kv_send, row_elems},
+                   rows.physical_rows,
+                   rows.gather_rows,
+                   2 * row_elems});
 }
 
 /// Brings the K and V rows of all ranks into the step's order and writes them to the pools.

@@ -219,13 +219,7 @@ void build_ulysses(const Problem& problem, const Step& step, Plan& plan) {
   // Every row is computed where all its keys are, by the same kernel.
   plan.is_bitwise = true;
   plan.groups = cp_groups(topology);
-  for (RankPlan& rank : plan.ranks) {
-    if (plan.is_cp_on) {
-      build_split_step(problem, step, rank);
-    } else {
-      build_whole_step(problem, step, rank);
-    }
-  }
+  build_ranks(problem, step, plan, [&](RankPlan& rank) { build_split_step(problem, step, rank); });
 }
 
 }  // namespace cpverify::plan

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cpverify/dtype.hpp"
+#include "cpverify/ids.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
@@ -156,11 +157,7 @@ void build_zigzag(const Problem& problem, const Step& step, Plan& plan) {
   // All calls walk keys in tiles from key 0, so a row's bits do not depend on the split.
   plan.is_bitwise = true;
   plan.groups = cp_groups(topology);
-  for (RankPlan& rank : plan.ranks) {
-    if (!plan.is_cp_on) {
-      build_whole_step(problem, step, rank);
-      continue;
-    }
+  build_ranks(problem, step, plan, [&](RankPlan& rank) {
     const RankShape shape = make_rank_shape(problem, step, rank);
     RankBuilder builder{rank, shape};
     const Share share = make_share(problem, step, rank);
@@ -169,7 +166,7 @@ void build_zigzag(const Problem& problem, const Step& step, Plan& plan) {
     } else {
       build_halves(builder, share, step);
     }
-  }
+  });
 }
 
 }  // namespace cpverify::plan
