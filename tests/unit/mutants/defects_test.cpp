@@ -1,6 +1,7 @@
 #include "mutants/defects.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
 #include "support/hand_made_problem.hpp"
+#include "unit/mutants/defect_subject.hpp"
 #include "unit/plan/plan_probe.hpp"
 
 namespace cpverify::mutants {
@@ -33,51 +35,28 @@ using Values = std::vector<std::int64_t>;
 
 /// Step 0: [7,7,7] at cp 2, the first with a prefix of 5, so M = 12, Pm = 12. Step 1: one decode
 /// row. 8 rows at a time: 24 and 8 input rows.
-class Defects : public testing::Test {
+class Defects : public DefectSubject {
  protected:
   explicit Defects(DType dtype = DType::f32) {
-    Scenario scenario;
-    scenario.topology = {2, 1};
-    scenario.model.num_heads_q = 4;
-    scenario.model.num_heads_kv = 2;
-    scenario.model.head_dim = 32;
-    scenario.model.dtype = dtype;
-    scenario.cache.block_size = 4;
+    Scenario scenario = small_scenario(dtype);
     scenario.padding.token_multiple = 8;
-    problem_ =
+    problem() =
         test::hand_made_problem(scenario, {{{5, 7}, {0, 7}, {0, 7}}, {{12, 1, RowState::decode}}});
     for (std::uint32_t step = 0; step < 2; ++step) {
-      plans_.push_back(make_plan(problem_, step, StrategyKind::zigzag));
+      plans().push_back(make_plan(problem(), step, StrategyKind::zigzag));
     }
-    spec_.where = {"wrong.yaml", 12, 3};
+    spec().where = {"wrong.yaml", 12, 3};
   }
 
-  void put_in(const std::string& defect) {
-    spec_.defect = defect;
-    inject(spec_, problem_, plans_);
-  }
-  /// what() of the InputError that putting a defect in throws.
-  std::string refusal(const std::string& defect) {
-    try {
-      put_in(defect);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
-  }
   const Values& values(std::size_t step, std::size_t rank, const std::string& name) {
-    return buffer_named(plans_.at(step).ranks.at(rank), name).values;
+    return buffer_named(plans().at(step).ranks.at(rank), name).values;
   }
   const Values& shape(std::size_t step, std::size_t rank, const std::string& name) {
-    return buffer_named(plans_.at(step).ranks.at(rank), name).shape;
+    return buffer_named(plans().at(step).ranks.at(rank), name).shape;
   }
   Collective collective(std::size_t rank, const std::string& label) {
-    return std::get<Collective>(test::operation_labelled(plans_.at(0).ranks.at(rank), label).body);
+    return std::get<Collective>(test::operation_labelled(plans().at(0).ranks.at(rank), label).body);
   }
-
-  Problem problem_;
-  std::vector<Plan> plans_;
-  InjectSpec spec_;
 };
 
 class Bf16Defects : public Defects {
@@ -135,24 +114,24 @@ TEST_F(Defects, RefusesAnUnknownNameWithTheNearest) {
 }
 
 TEST_F(Defects, RefusesAnUnknownParameter) {
-  spec_.parameters = {{"tokn", 1}};
+  spec().parameters = {{"tokn", 1}};
   EXPECT_THAT(refusal("wrong_slot"),
               AllOf(HasSubstr("no parameter 'tokn'"), HasSubstr("did you mean 'token'?")));
 }
 
 TEST_F(Defects, RefusesRanksAndStepsThatAreNotThere) {
-  spec_.parameters = {{"rank", 2}};
+  spec().parameters = {{"rank", 2}};
   EXPECT_THAT(refusal("wrong_slot"),
               HasSubstr("rank of defect 'wrong_slot' is 2, expected -1 .. 1"));
-  spec_.parameters = {{"step", 2}};
+  spec().parameters = {{"step", 2}};
   EXPECT_THAT(refusal("wrong_slot"), HasSubstr("expected -1 .. 1"));
-  spec_.parameters = {{"token", -1}};
+  spec().parameters = {{"token", -1}};
   EXPECT_THAT(refusal("wrong_slot"), HasSubstr("expected 0 or more"));
 }
 
 // Step 1 is a decode step: nothing is split there.
 TEST_F(Defects, RefusesADefectThatChangesNothing) {
-  spec_.parameters = {{"step", 1}};
+  spec().parameters = {{"step", 1}};
   EXPECT_THAT(refusal("row_dropped"), HasSubstr("changes nothing in this scenario; it needs"));
   EXPECT_THAT(refusal("missing_barrier"), HasSubstr("needs attention_kernel mma"));
 }
@@ -168,7 +147,7 @@ TEST_F(Defects, KvLenWithoutPrefixDropsCachedTokens) {
 }
 
 TEST_F(Defects, RankParameterLeavesOtherRanksAlone) {
-  spec_.parameters = {{"rank", 1}};
+  spec().parameters = {{"rank", 1}};
   put_in("kv_len_without_prefix");
   EXPECT_THAT(values(0, 0, "kv_lens_prev"), ElementsAre(7, 2, 2));
   EXPECT_THAT(values(0, 1, "kv_lens_prev"), ElementsAre(4, 4, 4));
@@ -207,14 +186,14 @@ TEST_F(Defects, PadRowAttendedLengthensTheLastRequest) {
 }
 
 TEST_F(Defects, PositionRestartDropsThePrefix) {
-  spec_.parameters = {{"step", 0}};
+  spec().parameters = {{"step", 0}};
   put_in("position_restart");
   EXPECT_THAT(values(0, 0, "positions"), ElementsAre(0, 1, 0, 1, 0, 1, 6, 6, 6, 0, 0, 0));
   EXPECT_EQ(values(1, 0, "positions").front(), 12);
 }
 
 TEST_F(Defects, RowDroppedLosesATokenOfOneRank) {
-  spec_.parameters = {{"row", 2}};
+  spec().parameters = {{"row", 2}};
   put_in("row_dropped");
   EXPECT_EQ(values(0, 0, "shard_index")[2], -1);
   EXPECT_EQ(values(0, 0, "shard_index")[3], 8);
@@ -222,12 +201,12 @@ TEST_F(Defects, RowDroppedLosesATokenOfOneRank) {
 }
 
 TEST_F(Defects, RowDroppedRefusesAPadRow) {
-  spec_.parameters = {{"row", 9}};
+  spec().parameters = {{"row", 9}};
   EXPECT_THAT(refusal("row_dropped"), HasSubstr("changes nothing"));
 }
 
 TEST_F(Defects, WrongSlotMovesOneToken) {
-  spec_.parameters = {{"token", 7}, {"step", 0}};
+  spec().parameters = {{"token", 7}, {"step", 0}};
   const Values before = values(0, 0, "slot_mapping");
   put_in("wrong_slot");
   EXPECT_EQ(values(0, 0, "slot_mapping")[7], before[7] + 1);
@@ -240,15 +219,15 @@ TEST_F(Defects, TpHeadShiftNeedsAnotherRanksHeads) {
 }
 
 TEST_F(Defects, TpHeadShiftMovesInputsAndClaims) {
-  problem_.scenario.topology = {2, 2};
-  plans_ = {make_plan(problem_, 0, StrategyKind::zigzag)};
+  problem().scenario.topology = {2, 2};
+  plans() = {make_plan(problem(), 0, StrategyKind::zigzag)};
   put_in("tp_head_shift");
-  const RankPlan& rank = plans_[0].ranks[2];
+  const RankPlan& rank = plans()[0].ranks[2];
   EXPECT_EQ(rank.heads_q.first, 1U);
   EXPECT_EQ(buffer_named(rank, "q").input->heads.first, 1U);
   EXPECT_EQ(buffer_named(rank, "out_local").output->heads.first, 1U);
   EXPECT_EQ(buffer_named(rank, "k").input->heads.first, 0U);
-  EXPECT_EQ(plans_[0].ranks[3].heads_q.first, 2U);
+  EXPECT_EQ(plans()[0].ranks[3].heads_q.first, 2U);
 }
 
 // ceil(21 / 2) = 11 rows where rank 1 has 12; the all-gather still moves 12.
@@ -269,7 +248,7 @@ TEST_F(Defects, PageTableTooNarrowKeepsEntriesInPlace) {
 
 TEST_F(Defects, LateOffsetLostStartsAtRowZero) {
   put_in("late_offset_lost");
-  const RankPlan& rank = plans_[0].ranks[0];
+  const RankPlan& rank = plans()[0].ranks[0];
   const std::vector<std::string> arguments =
       test::argument_texts(rank, test::launch_labelled(rank, "attention of the late blocks"));
   EXPECT_EQ(arguments[0], "q_local");
@@ -278,15 +257,15 @@ TEST_F(Defects, LateOffsetLostStartsAtRowZero) {
 }
 
 TEST_F(Defects, SkippedCollectiveIsMissingOnOneRank) {
-  const std::size_t count = plans_[0].ranks[0].operations.size();
+  const std::size_t count = plans()[0].ranks[0].operations.size();
   put_in("skipped_collective");
-  EXPECT_EQ(plans_[0].ranks[0].operations.size(), count);
-  EXPECT_EQ(plans_[0].ranks[1].operations.size(), count - 1);
+  EXPECT_EQ(plans()[0].ranks[0].operations.size(), count);
+  EXPECT_EQ(plans()[0].ranks[1].operations.size(), count - 1);
   EXPECT_THROW((void)collective(1, "all-gather k and v rows"), std::out_of_range);
 }
 
 TEST_F(Defects, CollectiveCountDiffersByWholeRows) {
-  spec_.parameters = {{"index", 1}, {"rows", 2}};
+  spec().parameters = {{"index", 1}, {"rows", 2}};
   put_in("collective_count_differs");
   EXPECT_EQ(collective(0, "all-gather attention rows").count, 12 * 128);
   EXPECT_EQ(collective(1, "all-gather attention rows").count, 10 * 128);
@@ -295,7 +274,7 @@ TEST_F(Defects, CollectiveCountDiffersByWholeRows) {
 
 TEST_F(Defects, MissingEventWaitMovesTheCollectiveAndNothingComesAfterIt) {
   put_in("missing_event_wait");
-  const std::vector<Operation>& operations = plans_[0].ranks[0].operations;
+  const std::vector<Operation>& operations = plans()[0].ranks[0].operations;
   const auto place = std::find_if(operations.begin(), operations.end(), [](const Operation& each) {
     return std::holds_alternative<Collective>(each.body);
   });
@@ -311,14 +290,14 @@ TEST_F(Defects, MissingEventWaitMovesTheCollectiveAndNothingComesAfterIt) {
 
 TEST_F(Defects, KernelDefectsReplaceTheModuleOnly) {
   put_in("causal_off_by_one");
-  const Launch& early = test::launch_labelled(plans_[0].ranks[1], "attention of the early blocks");
+  const Launch& early = test::launch_labelled(plans()[0].ranks[1], "attention of the early blocks");
   EXPECT_EQ(early.module, "mutants/attention_fma_causal_plus_one");
   EXPECT_EQ(early.entry, "attention_fma_f32_d32");
 }
 
 TEST_F(Bf16Defects, KernelDefectsFollowTheKernelInUse) {
   put_in("lse_base2");
-  const Launch& early = test::launch_labelled(plans_[0].ranks[1], "attention of the early blocks");
+  const Launch& early = test::launch_labelled(plans()[0].ranks[1], "attention of the early blocks");
   EXPECT_EQ(early.module, "mutants/attention_mma_lse_base2");
   EXPECT_EQ(early.entry, "attention_mma_bf16_d32");
 }
@@ -328,11 +307,11 @@ TEST_F(Bf16Defects, RoundingPagesNeedsTheFmaKernel) {
 }
 
 TEST_F(Defects, NullBlockWrittenReplacesTheCacheWrite) {
-  spec_.parameters = {{"rank", 1}};
+  spec().parameters = {{"rank", 1}};
   put_in("null_block_written");
-  EXPECT_EQ(test::launch_labelled(plans_[0].ranks[0], "write k and v to the pools").module,
+  EXPECT_EQ(test::launch_labelled(plans()[0].ranks[0], "write k and v to the pools").module,
             "kv_write");
-  EXPECT_EQ(test::launch_labelled(plans_[0].ranks[1], "write k and v to the pools").module,
+  EXPECT_EQ(test::launch_labelled(plans()[0].ranks[1], "write k and v to the pools").module,
             "mutants/kv_write_negative_slot");
 }
 

@@ -4,21 +4,18 @@
 #include <cstdint>
 #include <numbers>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/dtype.hpp"
-#include "cpverify/error.hpp"
 #include "cpverify/launch.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
-#include "mutants/defects.hpp"
 #include "plan/launches.hpp"
 #include "support/hand_made_problem.hpp"
+#include "unit/mutants/defect_subject.hpp"
 #include "unit/plan/plan_probe.hpp"
 
 namespace cpverify::mutants {
@@ -30,57 +27,34 @@ using testing::HasSubstr;
 constexpr const char* kEarly = "attention of the early blocks";
 
 /// 8 tokens over two ranks, in f32: kernel fma.
-class FeatureDefects : public testing::Test {
+class FeatureDefects : public DefectSubject {
  protected:
   void make(StrategyKind strategy, const ModelSpec& features) {
-    Scenario scenario;
-    scenario.topology = {2, 1};
+    Scenario scenario = small_scenario();
     scenario.model = features;
-    scenario.model.num_heads_q = 4;
-    scenario.model.num_heads_kv = 2;
-    scenario.model.head_dim = 32;
-    scenario.model.dtype = DType::f32;
-    scenario.cache.block_size = 4;
-    problem_ = test::hand_made_problem(scenario, {{{0, 8}}});
-    plans_ = {make_plan(problem_, 0, strategy)};
-  }
-  void put_in(const std::string& defect) {
-    spec_.defect = defect;
-    inject(spec_, problem_, plans_);
-  }
-  std::string refusal(const std::string& defect) {
-    try {
-      put_in(defect);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
+    problem() = test::hand_made_problem(scenario, {{{0, 8}}});
+    plan_by(strategy);
   }
   template <class T>
   T argument(std::size_t rank, const std::string& label, std::size_t index) {
-    return std::get<T>(
-        test::launch_labelled(plans_.at(0).ranks.at(rank), label).arguments.at(index));
+    return std::get<T>(test::launch_labelled(this->rank(rank), label).arguments.at(index));
   }
-
-  Problem problem_;
-  std::vector<Plan> plans_;
-  InjectSpec spec_;
 };
 
 ModelSpec capped() {
-  ModelSpec model;
+  ModelSpec model = small_scenario().model;
   model.soft_cap = 20.0F;
   return model;
 }
 
 ModelSpec with_sinks() {
-  ModelSpec model;
+  ModelSpec model = small_scenario().model;
   model.has_sinks = true;
   return model;
 }
 
 ModelSpec windowed(std::int64_t window) {
-  ModelSpec model;
+  ModelSpec model = small_scenario().model;
   model.sliding_window = window;
   return model;
 }
@@ -104,13 +78,13 @@ TEST_F(FeatureDefects, SoftCapNotScaledBackKeepsTheCapOnly) {
 TEST_F(FeatureDefects, SoftCapAfterMaskReplacesTheKernel) {
   make(StrategyKind::zigzag, capped());
   put_in("soft_cap_after_mask");
-  EXPECT_EQ(test::launch_labelled(plans_[0].ranks[0], kEarly).module,
+  EXPECT_EQ(test::launch_labelled(plans()[0].ranks[0], kEarly).module,
             "mutants/attention_fma_capped_mask");
 }
 
 TEST_F(FeatureDefects, SinkMissingPassesNone) {
   make(StrategyKind::zigzag, with_sinks());
-  spec_.parameters = {{"rank", 1}};
+  spec().parameters = {{"rank", 1}};
   put_in("sink_missing");
   EXPECT_NO_THROW(argument<BufferRef>(0, kEarly, AttentionArguments::kSinks));
   EXPECT_EQ(argument<std::int64_t>(1, kEarly, AttentionArguments::kSinks), 0);
@@ -122,7 +96,7 @@ TEST_F(FeatureDefects, SinkOnEveryPartReachesTheOtherBlocks) {
   EXPECT_EQ(argument<std::int64_t>(1, label, AttentionArguments::kSinks), 0);
   put_in("sink_on_every_part");
   const auto sinks = argument<BufferRef>(1, label, AttentionArguments::kSinks);
-  EXPECT_EQ(test::pointer(plans_[0].ranks[1], sinks), "sinks");
+  EXPECT_EQ(test::pointer(plans()[0].ranks[1], sinks), "sinks");
 }
 
 TEST_F(FeatureDefects, SinkOnEveryPartNeedsParts) {
@@ -139,7 +113,7 @@ TEST_F(FeatureDefects, WindowOffByOneShiftsIt) {
 // A window of 0 would be none at all, which is another defect.
 TEST_F(FeatureDefects, WindowOffByOneKeepsAWindow) {
   make(StrategyKind::zigzag, windowed(1));
-  spec_.parameters = {{"shift", -1}};
+  spec().parameters = {{"shift", -1}};
   EXPECT_THAT(refusal("window_off_by_one"), HasSubstr("changes nothing"));
 }
 
@@ -152,7 +126,7 @@ TEST_F(FeatureDefects, WindowMissingShowsAllKeys) {
 TEST_F(FeatureDefects, WindowOfCallReplacesTheKernel) {
   make(StrategyKind::zigzag, windowed(3));
   put_in("window_of_call");
-  EXPECT_EQ(test::launch_labelled(plans_[0].ranks[0], kEarly).module,
+  EXPECT_EQ(test::launch_labelled(plans()[0].ranks[0], kEarly).module,
             "mutants/attention_fma_local_window");
 }
 

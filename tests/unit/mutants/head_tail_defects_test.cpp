@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/launch.hpp"
 #include "cpverify/plan.hpp"
@@ -16,6 +15,7 @@
 #include "cpverify/step.hpp"
 #include "mutants/defects.hpp"
 #include "support/hand_made_problem.hpp"
+#include "unit/mutants/defect_subject.hpp"
 #include "unit/plan/plan_probe.hpp"
 
 namespace cpverify::mutants {
@@ -23,37 +23,19 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Values = std::vector<std::int64_t>;
 
 /// Two ranks: a prefill of 5 tokens after 4, decodes at positions 5 and 6; tokens 0-4, 5 and 6.
 /// Half order of rank 0: tokens 5 6 | 0 1 | pads; of rank 1: 5 6 | 2 3 | 4 and a pad.
-class HeadTailDefects : public testing::Test {
+class HeadTailDefects : public DefectSubject {
  protected:
   HeadTailDefects() {
-    Scenario scenario;
-    scenario.topology = {2, 1};
+    Scenario scenario = small_scenario();
     scenario.topology.kv_sharding = KvSharding::pcp_dcp;
-    scenario.model.num_heads_q = 4;
-    scenario.model.num_heads_kv = 2;
-    scenario.model.head_dim = 32;
-    scenario.model.dtype = DType::f32;
-    scenario.cache.block_size = 4;
-    problem_ = test::hand_made_problem(
+    problem() = test::hand_made_problem(
         scenario, {{{4, 5}, {5, 1, RowState::decode}, {6, 1, RowState::decode}}});
-    plan_with(StrategyKind::pcp_head_tail);
+    plan_by(StrategyKind::pcp_head_tail);
   }
 
-  void plan_with(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
-
-  void put_in(const std::string& defect) {
-    InjectSpec spec;
-    spec.defect = defect;
-    inject(spec, problem_, plans_);
-  }
-  const RankPlan& rank(std::size_t index) { return plans_.at(0).ranks.at(index); }
-  const Values& values(std::size_t index, const std::string& name) {
-    return test::buffer_named(rank(index), name).values;
-  }
   auto context_merges(std::size_t index) {
     const std::vector<std::string> labels = test::labels(rank(index));
     return std::count(labels.begin(), labels.end(), "merge the cached context");
@@ -61,10 +43,6 @@ class HeadTailDefects : public testing::Test {
   std::int32_t is_causal(std::size_t index, const std::string& label) {
     return std::get<std::int32_t>(test::launch_labelled(rank(index), label).arguments.at(14));
   }
-
- private:
-  Problem problem_;
-  std::vector<Plan> plans_;
 };
 
 TEST_F(HeadTailDefects, GatheredOrderIsLeft) {
@@ -138,7 +116,7 @@ TEST_F(HeadTailDefects, DecodesDoNotSeeThemselves) {
 }
 
 TEST_F(HeadTailDefects, NeedTheirStrategy) {
-  plan_with(StrategyKind::pcp_virtual_batch);
+  plan_by(StrategyKind::pcp_virtual_batch);
   for (const DefectInfo& defect : all_defects()) {
     const std::string name{defect.name};
     if (!name.starts_with("head_tail_")) continue;
@@ -149,7 +127,7 @@ TEST_F(HeadTailDefects, NeedTheirStrategy) {
 // Every other defect changes something here or says what it needs.
 TEST_F(HeadTailDefects, OfOtherStrategiesAreRefusedOrFit) {
   for (const DefectInfo& defect : all_defects()) {
-    plan_with(StrategyKind::pcp_head_tail);
+    plan_by(StrategyKind::pcp_head_tail);
     try {
       put_in(std::string{defect.name});
     } catch (const InputError& error) {

@@ -7,56 +7,33 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
-#include "mutants/defects.hpp"
 #include "support/hand_made_problem.hpp"
+#include "unit/mutants/defect_subject.hpp"
 #include "unit/plan/plan_probe.hpp"
 
 namespace cpverify::mutants {
 namespace {
 
 using testing::ElementsAre;
-using Values = std::vector<std::int64_t>;
 
 /// Two ranks: 7 tokens after 4, a last chunk of one token after 8, a decode after 5; tokens 0-6, 7
 /// and 8. Rank 0 has the decode, {0, 1}, {6} and the chunk; rank 1 the decode, {2, 3} and {4, 5}.
-class PcpDefects : public testing::Test {
+class PcpDefects : public DefectSubject {
  protected:
   PcpDefects() {
-    Scenario scenario;
-    scenario.topology = {2, 1};
-    scenario.model.num_heads_q = 4;
-    scenario.model.num_heads_kv = 2;
-    scenario.model.head_dim = 32;
-    scenario.model.dtype = DType::f32;
-    scenario.cache.block_size = 4;
-    problem_ = test::hand_made_problem(scenario, {{{4, 7}, {8, 1}, {5, 1, RowState::decode}}});
-    plan_with(StrategyKind::pcp_virtual_batch);
+    problem() =
+        test::hand_made_problem(small_scenario(), {{{4, 7}, {8, 1}, {5, 1, RowState::decode}}});
+    plan_by(StrategyKind::pcp_virtual_batch);
   }
 
-  void plan_with(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
-
-  void put_in(const std::string& defect) {
-    InjectSpec spec;
-    spec.defect = defect;
-    inject(spec, problem_, plans_);
-  }
-  const RankPlan& rank(std::size_t index) { return plans_.at(0).ranks.at(index); }
-  const Values& values(std::size_t index, const std::string& name) {
-    return test::buffer_named(rank(index), name).values;
-  }
   const Collective& gather(std::size_t index) {
     return std::get<Collective>(
         test::operation_labelled(rank(index), "all-gather prefill k and v rows").body);
   }
-
- private:
-  Problem problem_;
-  std::vector<Plan> plans_;
 };
 
 // Five rows each: none is a pad.
@@ -89,7 +66,7 @@ TEST_F(PcpDefects, PadsNeedRanksOfDifferentCounts) {
 TEST_F(PcpDefects, NeedTheirStrategy) {
   for (const std::string defect : {"pcp_restore_off_by_one", "pcp_pads_written",
                                    "pcp_chunk_as_decode", "pcp_rows_see_request"}) {
-    plan_with(StrategyKind::zigzag);
+    plan_by(StrategyKind::zigzag);
     EXPECT_THROW(put_in(defect), InputError) << defect;
   }
 }

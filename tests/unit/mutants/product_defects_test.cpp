@@ -8,53 +8,33 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
 #include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
-#include "mutants/defects.hpp"
 #include "support/hand_made_problem.hpp"
+#include "unit/mutants/defect_subject.hpp"
 #include "unit/plan/plan_probe.hpp"
 
 namespace cpverify::mutants {
 namespace {
 
 using testing::ElementsAre;
-using Values = std::vector<std::int64_t>;
 
 /// One new token after two, on two prefill ranks by two; blocks of 4 tokens, one for each shard.
-class ProductDefects : public testing::Test {
+class ProductDefects : public DefectSubject {
  protected:
   ProductDefects() { plan_with({2, 2, 2, KvSharding::pcp_dcp}); }
 
   void plan_with(TopologySpec topology) {
-    Scenario scenario;
+    Scenario scenario = small_scenario();
     scenario.topology = topology;
-    scenario.model.num_heads_q = 4;
     scenario.model.num_heads_kv = 1;
-    scenario.model.head_dim = 32;
-    scenario.model.dtype = DType::f32;
     scenario.dcp.combine = DcpCombine::a2a;
     scenario.cache.block_size = 4 / topology.kv_shards();
-    problem_ = test::hand_made_problem(scenario, {{{2, 1}}});
+    problem() = test::hand_made_problem(scenario, {{{2, 1}}});
     plan_by(StrategyKind::pcp_dcp);
   }
-
-  void plan_by(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
-  void put_in(const std::string& defect) {
-    InjectSpec spec;
-    spec.defect = defect;
-    inject(spec, problem_, plans_);
-  }
-  const RankPlan& rank(std::size_t index) { return plans_.at(0).ranks.at(index); }
-  const Values& values(std::size_t index, const std::string& name) {
-    return test::buffer_named(rank(index), name).values;
-  }
-
- private:
-  Problem problem_;
-  std::vector<Plan> plans_;
 };
 
 // Positions 0, 1 and 2 are shards 0, 1 and 2. Block 1 is slot 1 of every rank.

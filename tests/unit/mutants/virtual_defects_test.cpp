@@ -8,67 +8,48 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/dtype.hpp"
 #include "cpverify/error.hpp"
-#include "cpverify/plan.hpp"
 #include "cpverify/scenario.hpp"
 #include "cpverify/step.hpp"
-#include "mutants/defects.hpp"
-#include "unit/plan/plan_probe.hpp"
+#include "unit/mutants/defect_subject.hpp"
 
 namespace cpverify::mutants {
 namespace {
 
 using testing::ElementsAre;
-using Values = std::vector<std::int64_t>;
 
 /// Three tokens after four on two ranks. In blocks of 2 x 2 slots, 3 and 1, the new ones have slots
 /// 4 5 6: rank 0's 2 and 3, rank 1's 2. As single slots 2 8 9 6 and 3 10 4 they are rank 1's 1 and
 /// rank 0's 5 and 2.
-class VirtualDefects : public testing::Test {
+class VirtualDefects : public DefectSubject {
  protected:
   void plan_with(CacheUnit unit, std::vector<std::int32_t> blocks) {
-    problem_ = {};
-    Scenario& scenario = problem_.scenario;
+    problem() = {};
+    Scenario& scenario = problem().scenario;
+    scenario = small_scenario();
     scenario.topology = {1, 2, 2};
     scenario.model.num_heads_q = 2;
     scenario.model.num_heads_kv = 1;
-    scenario.model.head_dim = 32;
-    scenario.model.dtype = DType::f32;
     scenario.dcp.visibility = DcpVisibility::split;
     scenario.dcp.owner = unit == CacheUnit::slot ? DcpOwner::slot : DcpOwner::position;
     scenario.cache.block_size = 2;
     scenario.cache.unit = unit;
     scenario.requests.resize(1);
-    problem_.num_blocks = unit == CacheUnit::slot ? 12 : 4;
+    problem().num_blocks = unit == CacheUnit::slot ? 12 : 4;
     StepRow row;
     row.computed = 4;
     row.scheduled = 3;
     row.block_table = std::move(blocks);
     for (std::int64_t position = 4; position < 7; ++position) {
-      const std::int64_t tokens = problem_.block_tokens();
+      const std::int64_t tokens = problem().block_tokens();
       const auto block = static_cast<std::size_t>(position / tokens);
       row.slots.push_back(row.block_table.at(block) * tokens + position % tokens);
     }
-    problem_.steps.push_back({0, {row}});
+    problem().steps.push_back({0, {row}});
     plan_by(StrategyKind::dcp_virtual);
   }
   void plan_blocks() { plan_with(CacheUnit::block, {3, 1}); }
   void plan_slots() { plan_with(CacheUnit::slot, {2, 8, 9, 6, 3, 10, 4}); }
-
-  void plan_by(StrategyKind strategy) { plans_ = {make_plan(problem_, 0, strategy)}; }
-  void put_in(const std::string& defect) {
-    InjectSpec spec;
-    spec.defect = defect;
-    inject(spec, problem_, plans_);
-  }
-  const Values& values(std::size_t index, const std::string& name) {
-    return test::buffer_named(plans_.at(0).ranks.at(index), name).values;
-  }
-
- private:
-  Problem problem_;
-  std::vector<Plan> plans_;
 };
 
 TEST_F(VirtualDefects, OwnersByPositionTakeTurns) {

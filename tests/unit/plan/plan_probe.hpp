@@ -43,6 +43,7 @@ inline std::string pointer(const RankPlan& rank, const BufferRef& ref) {
 /// Every argument of a launch as text, in order.
 inline std::vector<std::string> argument_texts(const RankPlan& rank, const Launch& launch) {
   std::vector<std::string> texts;
+  texts.reserve(rank.operations.size());
   for (const KernelArgument& argument : launch.arguments) {
     if (const auto* ref = std::get_if<BufferRef>(&argument)) {
       texts.push_back(pointer(rank, *ref));
@@ -59,6 +60,7 @@ inline std::vector<std::string> argument_texts(const RankPlan& rank, const Launc
 
 inline std::vector<std::string> labels(const RankPlan& rank) {
   std::vector<std::string> texts;
+  texts.reserve(rank.operations.size());
   for (const Operation& operation : rank.operations) {
     texts.push_back(operation.label);
   }
