@@ -25,7 +25,6 @@
 #include "sim/machine/fragments.hpp"
 #include "sim/machine/fresh_registers.hpp"
 #include "sim/machine/launch.hpp"
-#include "sim/machine/plain_moves.hpp"
 #include "sim/machine/warp.hpp"
 #include "sim/machine/warpgroup.hpp"
 
@@ -229,7 +228,7 @@ void CtaRunner::fill_specials(Warp& warp) {
       const std::uint32_t value = special_value(row.which, 0, warp);
       std::fill(values, values + kLanes, value);
     } else {
-      copy_row<kLanes * sizeof(std::uint32_t)>(values, source);
+      std::copy(source, source + kLanes, values);
     }
     source += kLanes;
   }

@@ -12,22 +12,6 @@
 /// What a plain load or store of `count` elements of type T per lane moves.
 namespace cpverify::sim {
 
-/// Copies a row of registers as vectors as wide as those that read it next: a call of memcpy takes
-/// longer than what it does.
-template <std::size_t size_bytes>
-inline void copy_row(void* target, const void* source) {
-  using Wide [[gnu::vector_size(64), gnu::aligned(1), gnu::may_alias]] = unsigned char;
-  using Narrow [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = unsigned char;
-  static_assert(size_bytes == sizeof(Narrow) || size_bytes % sizeof(Wide) == 0);
-  if constexpr (size_bytes == sizeof(Narrow)) {
-    *static_cast<Narrow*>(target) = *static_cast<const Narrow*>(source);
-  } else {
-    Wide* const to = static_cast<Wide*>(target);
-    const Wide* const from = static_cast<const Wide*>(source);
-    for (std::size_t i = 0; i < size_bytes / sizeof(Wide); ++i) to[i] = from[i];
-  }
-}
-
 /// Loads all lanes from one place or from places side by side.
 template <class T, std::size_t count>
 inline void load_plain(const Warp& warp, const Insn* insn, const PlainAccess& access) {
@@ -42,7 +26,7 @@ inline void load_plain(const Warp& warp, const Insn* insn, const PlainAccess& ac
     return;
   }
   if constexpr (count == 1) {
-    copy_row<kLanes * sizeof(T)>(warp.row<T>(insn->r[0]), data);
+    std::memcpy(warp.row<T>(insn->r[0]), data, kLanes * sizeof(T));
   } else {
     alignas(64) std::array<T, kLanes * count> records;
     std::memcpy(records.data(), data, sizeof records);
@@ -66,7 +50,7 @@ inline void store_plain(const Warp& warp, const Insn* insn, const PlainAccess& a
     return;
   }
   if constexpr (count == 1) {
-    copy_row<kLanes * sizeof(T)>(data, warp.row<const T>(insn->r[1]));
+    std::memcpy(data, warp.row<const T>(insn->r[1]), kLanes * sizeof(T));
   } else {
     alignas(64) std::array<T, kLanes * count> records;
     for (std::size_t i = 0; i < count; ++i) {
