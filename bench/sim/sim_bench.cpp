@@ -1,16 +1,12 @@
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <fstream>
 #include <optional>
-#include <span>
-#include <sstream>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "bench/sim/kernel_inputs.hpp"
 #include "bench/sim/unchecked.hpp"
 #include "sim/machine/global_memory.hpp"
 #include "sim/machine/kernel.hpp"
@@ -24,17 +20,10 @@
 namespace cpverify::sim {
 namespace {
 
-std::string read_ptx(const std::string& name) {
-  std::ifstream file{std::string{CPVERIFY_SOURCE_DIR} + "/tests/data/ptx/" + name};
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 class Bench {
  public:
   Bench(benchmark::State& state, const std::string& ptx)
-      : program_{read_ptx(ptx), ptx, memory_, 0, width(state)} {}
+      : program_{read_ptx(ptx), ptx, inputs_.memory(), 0, width(state)} {}
 
   static VectorWidth width(const benchmark::State& state) {
     return state.range(1) == 512 ? VectorWidth::bits_512 : VectorWidth::bits_256;
@@ -42,25 +31,21 @@ class Bench {
 
   template <class T>
   std::uint64_t fill(std::size_t count, T value) {
-    const std::uint64_t address = memory_.allocate(0, count * sizeof(T));
-    (void)memory_.fill(address, std::as_bytes(std::span{&value, 1}), count * sizeof(T));
-    return address;
+    return inputs_.fill(count, value);
   }
   template <class T>
   std::uint64_t upload(const std::vector<T>& values) {
-    const std::uint64_t address = memory_.allocate(0, values.size() * sizeof(T));
-    (void)memory_.write(address, std::as_bytes(std::span{values}));
-    return address;
+    return inputs_.upload(values);
   }
 
   template <class... Values>
   void run(benchmark::State& state, const char* entry, LaunchRequest request, Values... values) {
-    (append(values), ...);
+    (inputs_.append(values), ...);
     if (width(state) > widest_vectors()) {
       state.SkipWithError("this host has no AVX-512");
       return;
     }
-    request.parameters = parameters_;
+    request.parameters = inputs_.parameters();
     request.is_race_checked = state.range(0) == 2;
     const Kernel* const checked = program_.find(entry);
     std::optional<Kernel> unchecked;
@@ -69,7 +54,7 @@ class Bench {
     std::uint64_t threads = 0;
     std::uint64_t warps = 0;
     for (auto _ : state) {
-      const LaunchResult result = launch(memory_, *kernel, request);
+      const LaunchResult result = launch(inputs_.memory(), *kernel, request);
       if (result.status != LaunchStatus::completed || !result.faults.empty()) {
         state.SkipWithError("the kernel has faults");
         return;
@@ -84,16 +69,8 @@ class Bench {
   }
 
  private:
-  template <class T>
-  void append(T value) {
-    parameters_.resize((parameters_.size() + sizeof value - 1) / sizeof value * sizeof value);
-    parameters_.resize(parameters_.size() + sizeof value);
-    std::memcpy(parameters_.data() + parameters_.size() - sizeof value, &value, sizeof value);
-  }
-
-  GlobalMemory memory_;
+  KernelInputs inputs_;
   Program program_;
-  std::vector<std::byte> parameters_;
 };
 
 LaunchRequest shape(std::uint32_t x, std::uint32_t y, std::uint32_t threads,
@@ -112,7 +89,7 @@ void configure(benchmark::internal::Benchmark* bench) {
 }
 
 void saxpy(benchmark::State& state) {
-  constexpr std::int32_t count = 1 << 18;
+  const std::int32_t count = 1 << 18;
   Bench bench{state, "saxpy.nvcc.ptx"};
   bench.run(state, "saxpy", shape(count / 256, 1, 256, 0), count, 2.0F, bench.fill(count, 1.0F),
             bench.fill(count, 3.0F));
@@ -128,6 +105,7 @@ struct Attention {
 
   [[nodiscard]] std::vector<std::int32_t> pages() const {
     std::vector<std::int32_t> table;
+    table.reserve(static_cast<std::size_t>((k_len + 15) / 16));
     for (std::int32_t i = 0; i < (k_len + 15) / 16; ++i) table.push_back(i);
     return table;
   }
@@ -165,9 +143,9 @@ void mma_attn(benchmark::State& state) {
 BENCHMARK(mma_attn)->Apply(configure);
 
 void lse_merge(benchmark::State& state) {
-  constexpr std::int32_t parts = 4;
-  constexpr std::int32_t rows = 1024;
-  constexpr std::size_t elems = std::size_t{rows} * 128;
+  const std::int32_t parts = 4;
+  const std::int32_t rows = 1024;
+  const std::size_t elems = std::size_t{rows} * 128;
   Bench bench{state, "lse_merge.nvcc.ptx"};
   bench.run(state, "lse_merge", shape(rows / 4, 1, 128, 0), bench.fill(parts * elems, kOne),
             bench.fill(std::size_t{parts} * rows, 1.0F), parts, rows, bench.fill(elems, kOne),
@@ -176,16 +154,17 @@ void lse_merge(benchmark::State& state) {
 BENCHMARK(lse_merge)->Apply(configure);
 
 void kv_scatter(benchmark::State& state) {
-  constexpr std::int32_t tokens = 1024;
-  constexpr std::int32_t row_elems = 1024;
-  constexpr std::int32_t page = 16;
+  const std::int32_t tokens = 1024;
+  const std::int32_t row_elems = 1024;
+  const std::int32_t page = 16;
   std::vector<std::int64_t> slots;
+  slots.reserve(static_cast<std::size_t>(tokens));
   for (std::int64_t i = 0; i < tokens; ++i) slots.push_back(i * 7 % tokens);
-  constexpr std::size_t elems = std::size_t{tokens} * row_elems;
+  const std::size_t elems = std::size_t{tokens} * row_elems;
   Bench bench{state, "kv_scatter.nvcc.ptx"};
   bench.run(state, "kv_scatter", shape(tokens, 1, 128, 0), bench.fill(elems, kOne),
             bench.fill(elems, kOne), bench.fill(elems, kOne), bench.fill(elems, kOne),
-            bench.upload(slots), row_elems, page, std::uint64_t{page * row_elems});
+            bench.upload(slots), row_elems, page, std::uint64_t{page} * row_elems);
 }
 BENCHMARK(kv_scatter)->Apply(configure);
 
@@ -201,19 +180,19 @@ std::vector<float> scattered(std::size_t count) {
 }
 
 void topk_select(benchmark::State& state) {
-  constexpr std::int32_t count = 8192;
-  constexpr std::int32_t k = 512;
-  constexpr std::uint32_t rows = 8;
+  const std::int32_t count = 8192;
+  const std::int32_t k = 512;
+  const std::uint32_t rows = 8;
   Bench bench{state, "topk_indexer.nvcc.ptx"};
-  bench.run(state, "topk_select", shape(rows, 1, 256, 0), bench.upload(scattered(rows * count)),
-            count, k, bench.fill(std::size_t{rows} * k, std::int32_t{0}),
-            bench.fill(rows, std::int32_t{0}));
+  bench.run(state, "topk_select", shape(rows, 1, 256, 0),
+            bench.upload(scattered(std::size_t{rows} * count)), count, k,
+            bench.fill(std::size_t{rows} * k, std::int32_t{0}), bench.fill(rows, std::int32_t{0}));
 }
 BENCHMARK(topk_select)->Apply(configure);
 
 void index_score(benchmark::State& state) {
-  constexpr std::int32_t keys = 4096;
-  constexpr std::uint32_t queries = 16;
+  const std::int32_t keys = 4096;
+  const std::uint32_t queries = 16;
   Bench bench{state, "topk_indexer.nvcc.ptx"};
   bench.run(state, "index_score", shape(keys / 8, queries, 256, 0),
             bench.fill(std::size_t{queries} * 4 * 64, kOne),
