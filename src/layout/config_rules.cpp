@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/system.hpp"
+#include "cpverify/verdict.hpp"
 #include "layout/configuration.hpp"
 
 namespace cpverify::layout {
@@ -70,6 +72,12 @@ bool is_refused(const std::vector<BrokenRule>& broken) noexcept {
   return std::any_of(broken.begin(), broken.end(), [](const BrokenRule& entry) {
     return entry.rule->effect != RuleEffect::changed;
   });
+}
+
+cpverify::BrokenRule told(const BrokenRule& broken) {
+  const ConfigRule& rule = *broken.rule;
+  return {std::string{rule.id}, std::string{name(rule.origin)}, std::string{name(rule.effect)},
+          broken.violation,     std::string{rule.meaning},      std::string{rule.instead}};
 }
 
 std::string rules_page() {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cpverify/system.hpp"
+#include "cpverify/verdict.hpp"
 #include "layout/configuration.hpp"
 
 /// The conditions under which a system takes a configuration, as data. Sources: the start-up checks
@@ -57,6 +59,9 @@ struct BrokenRule {
 
 /// False when all of them are values that the system changes for the user.
 [[nodiscard]] bool is_refused(const std::vector<BrokenRule>& broken) noexcept;
+
+/// The same for a verdict, which outlives no table.
+[[nodiscard]] cpverify::BrokenRule told(const BrokenRule& broken);
 
 [[nodiscard]] std::string_view name(RuleEffect effect) noexcept;
 

@@ -17,6 +17,7 @@
 #include "cpverify/verdict.hpp"
 #include "report/cell_names.hpp"
 #include "report/finding_text.hpp"
+#include "report/rule_text.hpp"
 
 namespace cpverify::report {
 namespace {
@@ -201,12 +202,7 @@ class ScenarioText {
       line(is_refused ? fmt::format("  {}  {}", paint(Outcome::refused, name(cell.outcome)),
                                     name(cell.strategy))
                       : fmt::format("  CHANGED  {}", name(cell.strategy)));
-      for (const BrokenRule& rule : cell.rules) {
-        line(fmt::format("        {} ({}, {}): {}", rule.id, rule.stated_by, rule.effect,
-                         rule.violation));
-        line(fmt::format("          {}", rule.meaning));
-        line(fmt::format("          instead: {}", rule.instead));
-      }
+      for (const BrokenRule& rule : cell.rules) text_ += rule_text(rule, 8);
     }
     for (const std::string& id : verdict_.unexpected_rules) {
       line(fmt::format("  {}  refused by {}, which is not expected", paint(Outcome::failed, "FAIL"),

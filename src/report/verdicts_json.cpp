@@ -13,6 +13,7 @@
 #include "cpverify/verdict.hpp"
 #include "report/json_text.hpp"
 #include "report/report.hpp"
+#include "report/rule_text.hpp"
 
 namespace cpverify::report {
 namespace {
@@ -58,12 +59,6 @@ Json to_json(const CheckResult& result) {
   return json;
 }
 
-Json to_json(const BrokenRule& rule) {
-  return {{"id", rule.id},           {"stated_by", rule.stated_by},
-          {"effect", rule.effect},   {"violation", rule.violation},
-          {"meaning", rule.meaning}, {"instead", rule.instead}};
-}
-
 Json to_json(const TopologySpec& topology) {
   return {{"cp", topology.cp}, {"tp", topology.tp}, {"dcp", topology.dcp}};
 }
@@ -78,7 +73,7 @@ Json to_json(const CellVerdict& cell) {
   for (const CheckResult& result : cell.checks) json["checks"].push_back(to_json(result));
   json["findings"] = to_json(cell.findings);
   json["broken_rules"] = Json::array();
-  for (const BrokenRule& rule : cell.rules) json["broken_rules"].push_back(to_json(rule));
+  for (const BrokenRule& rule : cell.rules) json["broken_rules"].push_back(rule_json(rule));
   return json;
 }
 

@@ -11,6 +11,7 @@
 #include "layout/coverage.hpp"
 #include "layout/splits.hpp"
 #include "layout/world_groups.hpp"
+#include "report/rule_text.hpp"
 #include "tool/plan_report.hpp"
 
 namespace cpverify::tool {
@@ -43,12 +44,7 @@ Json configuration_json(const layout::Configuration& c) {
 Json rules_json(const PlanReport& report) {
   Json rules = Json::array();
   for (const layout::BrokenRule& broken : report.broken) {
-    rules.push_back({{"id", broken.rule->id},
-                     {"stated_by", name(broken.rule->origin)},
-                     {"effect", name(broken.rule->effect)},
-                     {"violation", broken.violation},
-                     {"meaning", broken.rule->meaning},
-                     {"instead", broken.rule->instead}});
+    rules.push_back(report::rule_json(layout::told(broken)));
   }
   return rules;
 }

@@ -10,12 +10,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cpverify/system.hpp"
 #include "layout/config_rules.hpp"
 #include "layout/configuration.hpp"
 #include "layout/cost.hpp"
 #include "layout/coverage.hpp"
 #include "layout/splits.hpp"
 #include "layout/world_groups.hpp"
+#include "report/rule_text.hpp"
 
 namespace cpverify::tool {
 namespace {
@@ -34,9 +36,7 @@ std::string headline(std::string_view verdict, const Configuration& c) {
 
 void add_rules(const PlanReport& report, std::string& text) {
   for (const layout::BrokenRule& broken : report.broken) {
-    text += fmt::format("  {} ({}, {}): {}\n    {}\n    instead: {}\n", broken.rule->id,
-                        name(broken.rule->origin), name(broken.rule->effect), broken.violation,
-                        broken.rule->meaning, broken.rule->instead);
+    text += report::rule_text(layout::told(broken), 2);
   }
 }
 

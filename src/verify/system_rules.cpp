@@ -8,8 +8,6 @@
 
 #include "cpverify/error.hpp"
 #include "cpverify/scenario.hpp"
-#include "cpverify/system.hpp"
-#include "cpverify/verdict.hpp"
 #include "layout/config_rules.hpp"
 #include "layout/scenario_configuration.hpp"
 #include "support/nearest.hpp"
@@ -27,22 +25,15 @@ std::vector<std::string> rule_ids() {
 
 }  // namespace
 
-std::vector<BrokenRule> broken_rules(const Scenario& scenario, StrategyKind strategy) {
-  if (!scenario.system || strategy == StrategyKind::single) return {};
-  std::vector<BrokenRule> broken;
-  for (const layout::BrokenRule& entry :
-       layout::broken_rules(layout::scenario_configuration(scenario, strategy))) {
-    broken.push_back({std::string{entry.rule->id}, std::string{name(entry.rule->origin)},
-                      std::string{name(entry.rule->effect)}, entry.violation,
-                      std::string{entry.rule->meaning}, std::string{entry.rule->instead}});
-  }
-  return broken;
-}
-
-bool is_refused(const std::vector<BrokenRule>& rules) {
-  return std::any_of(rules.begin(), rules.end(), [](const BrokenRule& rule) {
-    return rule.effect != name(layout::RuleEffect::changed);
-  });
+SystemRules system_rules(const Scenario& scenario, StrategyKind strategy) {
+  SystemRules rules;
+  if (!scenario.system || strategy == StrategyKind::single) return rules;
+  const std::vector<layout::BrokenRule> broken =
+      layout::broken_rules(layout::scenario_configuration(scenario, strategy));
+  rules.is_refused = layout::is_refused(broken);
+  rules.broken.reserve(broken.size());
+  for (const layout::BrokenRule& entry : broken) rules.broken.push_back(layout::told(entry));
+  return rules;
 }
 
 void check_expected_rules(const Scenario& scenario) {

@@ -7,12 +7,15 @@
 
 namespace cpverify::verify_detail {
 
-/// All configuration rules that running the strategy on the scenario's system would break. Strategy
-/// single is the comparison for the others and no configuration of anybody: it breaks none.
-[[nodiscard]] std::vector<BrokenRule> broken_rules(const Scenario& scenario, StrategyKind strategy);
+/// What the scenario's system says of a strategy.
+struct SystemRules {
+  std::vector<BrokenRule> broken;  ///< All of them.
+  bool is_refused = false;         ///< One stops the system, or is what no system checks.
+};
 
-/// Whether one of them stops the system, or is what no system checks.
-[[nodiscard]] bool is_refused(const std::vector<BrokenRule>& rules);
+/// Strategy single is the comparison for the others and no configuration of anybody: it breaks no
+/// rule, and without a system nobody has one.
+[[nodiscard]] SystemRules system_rules(const Scenario& scenario, StrategyKind strategy);
 
 /// Throws InputError where `expect` names a rule that does not exist.
 void check_expected_rules(const Scenario& scenario);

@@ -81,7 +81,7 @@ class Verification {
   const VerifyOptions& options_;
   Problem problem_;
   std::mutex coverage_mutex_;
-  std::map<StrategyKind, std::vector<BrokenRule>> rules_;
+  std::map<StrategyKind, verify_detail::SystemRules> rules_;
   std::map<StrategyKind, Plans> plans_;
   std::map<DataMode, Values> values_;
   std::map<Cell, Made<run::RunCapture>> runs_;
@@ -93,7 +93,7 @@ void Verification::run_all(const std::vector<Task>& tasks) const {
 
 /// What a system would not run is not run here either.
 bool Verification::is_refused(StrategyKind strategy) const {
-  return verify_detail::is_refused(rules_.at(strategy));
+  return rules_.at(strategy).is_refused;
 }
 
 bool Verification::needs_single(StrategyKind strategy) const {
@@ -110,7 +110,7 @@ bool Verification::is_clean(const std::vector<Plan>& made) const {
 
 void Verification::make_plans_and_data() {
   for (const StrategyKind strategy : scenario().strategies) {
-    rules_.emplace(strategy, verify_detail::broken_rules(scenario(), strategy));
+    rules_.emplace(strategy, verify_detail::system_rules(scenario(), strategy));
     if (is_refused(strategy)) continue;
     plans_.try_emplace(strategy);
     if (needs_single(strategy)) plans_.try_emplace(StrategyKind::single);
@@ -234,7 +234,7 @@ std::vector<CellVerdict> Verification::judge_all() {
   std::vector<CellVerdict> verdicts(cells.size());
   for_each_index(cells.size(), thread_count(options_.jobs),
                  [&](std::size_t i) { verdicts[i] = judge(cells[i].first, cells[i].second); });
-  for (CellVerdict& verdict : verdicts) verdict.rules = rules_.at(verdict.strategy);
+  for (CellVerdict& verdict : verdicts) verdict.rules = rules_.at(verdict.strategy).broken;
   return verdicts;
 }
 
