@@ -5,27 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/error.hpp"
 #include "cpverify/scenario.hpp"
 #include "unit/scenario/scenario_text.hpp"
 
 namespace cpverify {
 namespace {
 
+using test::error_of;
 using test::ScenarioText;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_scenario(text, "x.yaml"));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string with_model(const std::string& line) {
   return error_of(ScenarioText{.model = line}.text());

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "cpverify/error.hpp"
+#include "cpverify/scenario.hpp"
+
 namespace cpverify::test {
 
 /// A valid scenario, one section per line, so that a test replaces one line and knows where the
@@ -25,5 +28,15 @@ struct ScenarioText {
     return joined;
   }
 };
+
+/// What the reader says of the text of file x.yaml.
+inline std::string error_of(const std::string& text) {
+  try {
+    static_cast<void>(parse_scenario(text, "x.yaml"));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
 
 }  // namespace cpverify::test

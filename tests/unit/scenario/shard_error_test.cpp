@@ -3,23 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cpverify/error.hpp"
-#include "cpverify/scenario.hpp"
+#include "unit/scenario/scenario_text.hpp"
 
 // Groups, heads and slots that a strategy cannot divide as it is asked to.
 namespace cpverify {
 namespace {
 
-using testing::HasSubstr;
+using test::error_of;
 
-std::string error_of(const std::string& text) {
-  try {
-    static_cast<void>(parse_scenario(text, "x.yaml"));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using testing::HasSubstr;
 
 // 4 ranks on 2 KV heads: two copies of each head, so that a decode group has 1 or 2 ranks.
 TEST(ShardErrors, CheckDecodeGroups) {
